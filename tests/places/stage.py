@@ -43,7 +43,7 @@ class Stage:
         """A new machine over what the store has."""
         context = Context(self.who.device, self.who.card, self.store, self.delivery, Random(1), verify_unit)
         self.out = Outbox()
-        self.places = Places(context, self.config, (), self.out)
+        self.places = Places(context, self.config, self.out)
         self._router = Router(self.out, (self.places,))
         self.handed.clear()
         self.places.start(0.0)

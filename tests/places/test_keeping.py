@@ -16,7 +16,7 @@ from linnet.identity.keys import SigningKey
 from linnet.machine.outbox import Effect, Outbox
 from linnet.places.config import KeeperConfig, PlacesConfig
 from linnet.places.deed import Deed, Policy, sign_deed
-from linnet.places.keepers import Keeping
+from linnet.places.keepers import KeptPlaces
 from linnet.places.messages import Keep, Kept
 from linnet.places.place_setup import Parts
 from linnet.testing.identities import known_identity
@@ -34,7 +34,7 @@ def deed(seed: int = 1, keeper: PeerId = KEEPER.peer, cohosts: tuple[AuthorId, .
 
 
 def taken(config: KeeperConfig | None, keep: Keep, peer: PeerId = HOST.peer) -> Reason | None:
-    return Keeping(Node("keeper").context, config, Outbox()).take(peer, keep, BEGUN)
+    return KeptPlaces(Node("keeper").context, config, Outbox()).take(peer, keep, BEGUN)
 
 
 def test_it_takes_what_names_it_from_those_who_may_speak() -> None:
@@ -71,18 +71,18 @@ def test_what_is_forged_or_of_another_device_is_named(keep: Keep) -> None:
 
 def test_what_is_kept_stays_kept_and_room_for_others_ends() -> None:
     node = Node("keeper")
-    keeping = Keeping(node.context, KeeperConfig(None, max_places=1), Outbox())
+    keeping = KeptPlaces(node.context, KeeperConfig(None, max_places=1), Outbox())
     first, second = Keep(deed(1), HOST.card), Keep(deed(2), HOST.card)
     assert keeping.take(HOST.peer, first, BEGUN) is None
     assert keeping.take(HOST.peer, first, BEGUN) is None, "again"
     assert keeping.take(HOST.peer, second, BEGUN) is Reason.QUOTA
-    assert Keeping(node.context, None, Outbox()).places == (first.deed.place,)
+    assert KeptPlaces(node.context, None, Outbox()).places == (first.deed.place,)
 
 
 def test_the_answer_goes_out_behind_the_commit_and_a_place_of_ours_is_not_kept() -> None:
     node = Node("keeper")
     out = Outbox()
-    keeping = Keeping(node.context, OPEN, out)
+    keeping = KeptPlaces(node.context, OPEN, out)
     keep = Keep(deed(), HOST.card)
     place = keep.deed.place
 

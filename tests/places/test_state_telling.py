@@ -38,7 +38,7 @@ def test_a_guest_who_is_connected_is_told() -> None:
 
 def test_a_keeper_is_told_nothing_though_it_gets_every_fragment() -> None:
     here = parts("host")
-    here.relaying.keep(KEEPER.peer)
+    here.relay_filter.keep(KEEPER.peer)
     (page,) = tell_state(here, KEEPER.peer, ASK)
     assert (page.data, page.replay, page.reason) == (b"", (), Reason.NOT_A_MEMBER)
 

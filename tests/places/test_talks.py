@@ -12,7 +12,7 @@ from linnet.places.channel.packet import render
 from linnet.places.commands import Talked, TalkTo
 from linnet.places.config import PlacesConfig
 from linnet.places.messages import Heard
-from linnet.places.multicast.sealed_requests import Talking
+from linnet.places.multicast.sealed_requests import RequestSender
 from linnet.sim.luck import SeededEntropy
 from linnet.sim.places_world import HOST, PlacesWorld
 from linnet.trace.records import Record
@@ -54,7 +54,7 @@ def test_the_host_hears_guests_and_nobody_else(is_in: bool) -> None:
     if is_in:
         world.enter("guest0")
     who, host = world.identities["guest0"], world.peer(HOST)
-    talking = Talking(world.place, who.device, who.card, world.config, SeededEntropy(15, "talk"))
+    talking = RequestSender(world.place, who.device, who.card, world.config, SeededEntropy(15, "talk"))
     (piece,) = talking.say(host, render((), "_message") + b"psst")[1]
     effects = world.network.machine(host).handle(Received(who.peer, piece), world.network.now)
     promised = [each for effect in effects if isinstance(effect, AfterCommit) for each in effect.effects]

@@ -10,7 +10,7 @@ from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
 from linnet.places.commands import Announce, Announced, AnnounceMore
-from linnet.places.host_terms import KEPT, Unfinished
+from linnet.places.host_terms import KEPT, OpenMessages
 from linnet.sim.places_world import HOST, PlacesWorld
 from linnet.store.memory import MemoryStore
 
@@ -54,7 +54,7 @@ def test_the_rest_of_a_message_that_was_cut_is_refused_and_gets_into_no_other_on
 
 
 def test_a_message_goes_on_in_its_term_and_after_it_no_more() -> None:
-    unfinished = Unfinished(PLACE, MemoryStore().cells)
+    unfinished = OpenMessages(PLACE, MemoryStore().cells)
     unfinished.began(7, 2)
     unfinished.check(7, 2)
     unfinished.check(8, 2)
@@ -69,9 +69,9 @@ def test_a_message_goes_on_in_its_term_and_after_it_no_more() -> None:
 
 def test_it_is_remembered_after_a_restart_for_each_place_and_not_without_end() -> None:
     cells = MemoryStore().cells
-    unfinished = Unfinished(PLACE, cells)
+    unfinished = OpenMessages(PLACE, cells)
     for message in range(KEPT + 1):
         unfinished.began(message, 1)
-    again = Unfinished(PLACE, cells)
+    again = OpenMessages(PLACE, cells)
     assert [message for message in range(KEPT + 1) if again.is_taken(message, 2)] == list(range(1, KEPT + 1))
-    assert not Unfinished(TopicId(bytes([1]) * 32), cells).is_taken(5, 2)
+    assert not OpenMessages(TopicId(bytes([1]) * 32), cells).is_taken(5, 2)

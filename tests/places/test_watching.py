@@ -53,17 +53,17 @@ def test_objects_are_told_by_their_prefix() -> None:
 
 def test_requests_and_knocks_are_told_to_those_who_want_them() -> None:
     stage = Stage()
-    watching = stage.places._places[stage.place].watching
-    assert not watching.hears("_request_tea")
+    subscribers = stage.places._places[stage.place].subscribers
+    assert not subscribers.hears("_request_tea")
     stage.watch(1, methods=("_request",), door=False)
     stage.watch(2, methods=())
-    assert watching.hears("_request_tea")
-    assert not watching.hears("_other")
+    assert subscribers.hears("_request_tea")
+    assert not subscribers.hears("_other")
     said = Said(stage.place, 1, ANN, ANN, "_request_tea", (), False)
     body = Body(stage.place, 1, ANN, 0, b"please", True)
     knocked = Knocked(stage.place, ANN, "_request_place_enter", (), b"")
-    watching.tell_request(ANN, 1, TEA)
-    watching.tell_knock(knocked)
+    subscribers.tell_request(ANN, 1, TEA)
+    subscribers.tell_knock(knocked)
     stage.act()
     assert (stage.take(1), stage.take(2)) == ([said, body], [knocked])
 
@@ -72,7 +72,7 @@ def test_a_request_is_kept_until_somebody_has_handled_it() -> None:
     stage = Stage()
     stage.watch(1)
     for request in (1, 2):
-        stage.places._places[stage.place].watching.tell_request(ANN, request, TEA)
+        stage.places._places[stage.place].subscribers.tell_request(ANN, request, TEA)
         stage.act()
     assert len(stage.take(1)) == 4
     stage.consumed(1, 3)  # the second one's body is not among these
@@ -93,11 +93,11 @@ def test_one_who_takes_nothing_ends_when_too_much_waits_that_is_nowhere_else(
 ) -> None:
     monkeypatch.setattr(subscriber, "ASIDE_BYTES", 1000)
     stage = Stage()
-    watching = stage.places._places[stage.place].watching
+    subscribers = stage.places._places[stage.place].subscribers
     stage.watch(1)
     for request in (1, 2):
         packet = Packet((), "_request", bytes(5_000_000))
-        watching.tell_request(ANN, request, packet)
+        subscribers.tell_request(ANN, request, packet)
         stage.act()
     assert [type(item) for item in stage.take(1)] == [Said, Body, Ended]
     dropped = [each.reason for each in stage.records if each.kind is Kind.DROPPED]

@@ -75,7 +75,7 @@ class Parts:
             config.overlay,
         )
         self.rooms = _rooms(config, self.context, self.overlays)
-        self.places = Places(self.context, config.places, config.listens, self.out, _keeper(config))
+        self.places = Places(self.context, config.places, self.out, _keeper(config))
         self.names = Names(self.context, config.names, self.out, in_network=config.kademlia is not None)
         self.kademlia = _kademlia(config, identity, self.context, self.out)
         """None: this node takes no part in the hash table over the network."""

@@ -27,7 +27,7 @@ class QuestionsDue(Timer, frozen=True, gc=False):
     place: TopicId
 
 
-class CatchingUp:
+class CatchUp:
     """Questions of one node about one place."""
 
     def __init__(self, parts: Parts, out: Outbox) -> None:
@@ -52,11 +52,11 @@ class CatchingUp:
         parts = self._parts
         self._mend(now)
         lacks_state = bool(parts.order.missing) or parts.order.is_lost
-        if parts.missing.is_idle and self._asked is None and not lacks_state:
+        if parts.fragment_repair.is_idle and self._asked is None and not lacks_state:
             self._again_at = None
             return []  # most often
-        questions = parts.missing.take_due(now)
-        for first, last in parts.missing.closed:
+        questions = parts.fragment_repair.take_due(now)
+        for first, last in parts.fragment_repair.closed:
             parts.fragments.pass_over(first, last)
         if self._asked is not None and self._deadline <= now:
             note = "no answer about the state"
@@ -69,7 +69,7 @@ class CatchingUp:
                 questions += self._take_state_question(now)
         if lacks_state and self._asked is None and self._again_at is None:
             self._again_at = now + parts.config.replay_timeout  # unless it comes by itself
-        waits = (parts.missing.next_at(), self._deadline if self._asked else None, self._again_at)
+        waits = (parts.fragment_repair.next_at(), self._deadline if self._asked else None, self._again_at)
         at = min((each for each in waits if each is not None), default=None)
         if at is not None:
             self._out.set_timer(max(0.0, at - now), QuestionsDue(parts.id))
@@ -79,7 +79,7 @@ class CatchingUp:
         """Note an answer that brings nothing, or brought something false."""
         code = Code.INTERNAL_ERROR if answer.code is Code.OK else answer.code
         try:
-            self._parts.missing.handle_answer(peer, answer.request, code, now)
+            self._parts.fragment_repair.handle_answer(peer, answer.request, code, now)
         except RemoteError as error:
             self._record(Kind.REJECTED, peer, error.reason, error.detail[:200])
             self._out.blame(peer, error.reason)
@@ -88,12 +88,12 @@ class CatchingUp:
         """Ask again for what our disk gives back no more, of those below us if nobody is above."""
         parts = self._parts
         for row in parts.fragments.take_unreadable():
-            parts.missing.want(row.message, row.offset)
+            parts.fragment_repair.want(row.message, row.offset)
             note = f"fragment {row.fragment} of our log"
             self._out.record(Record(Kind.DROPPED, parts.id, row.event, reason=Reason.DAMAGED, note=note))
-        if parts.missing.is_wishing and not parts.tree.upstreams:
+        if parts.fragment_repair.is_wishing and not parts.tree.upstreams:
             for peer in parts.tree.downstreams:
-                parts.missing.connect(peer, now)
+                parts.fragment_repair.connect(peer, now)
 
     def put_back(self, seconds: float) -> None:
         """The clock was put back by so many seconds: what is to come is as far away as before."""
@@ -148,7 +148,7 @@ class CatchingUp:
     def _wanted(self, message: int) -> list[Outcome]:
         """A change of state that we need: asked for, unless it is here and only has to be taken again."""
         if self._parts.fragments.get_at(message, 0) is None:
-            self._parts.missing.want(message)
+            self._parts.fragment_repair.want(message)
             return []
         return self._parts.recall_state(message)
 

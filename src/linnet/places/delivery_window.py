@@ -19,7 +19,7 @@ def request_mark(number: int) -> int:
     return TAKEN - number
 
 
-class Handing:
+class DeliveryWindow:
     """Items in flight to the application."""
 
     def __init__(self, subscription: int, most_items: int, most_bytes: int, out: Outbox) -> None:

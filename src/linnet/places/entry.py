@@ -64,7 +64,7 @@ class LookAroundDue(Timer, frozen=True, gc=False):
     place: TopicId
 
 
-class Visiting:
+class EntrySearch:
     """One node's ways into one place."""
 
     def __init__(self, parts: Parts, out: Outbox) -> None:
@@ -261,7 +261,7 @@ class Visiting:
         elif was_up:
             self._pauses.pop(peer, None)
         self._parts.tree.disconnect(peer)
-        self._parts.missing.disconnect(peer)
+        self._parts.fragment_repair.disconnect(peer)
         if not (was_asked or was_up):
             return
         if not at_once:
@@ -350,7 +350,7 @@ class Visiting:
         if self._parts.tree.lacks:
             self._trying.extendleft(reversed(fresh))
         self._sources[peer] = now + SOURCE_SECONDS
-        self._parts.missing.connect(peer, now)
+        self._parts.fragment_repair.connect(peer, now)
         self.find_upstreams(now)
 
     def connect(self, peer: PeerId, nym: AuthorId | None, now: float) -> None:
@@ -360,10 +360,10 @@ class Visiting:
         self.is_admitted = True
         self._since[peer] = now
         self._parts.tree.connect_up(peer)
-        self._parts.missing.connect(peer, now)
+        self._parts.fragment_repair.connect(peer, now)
         self.learn(Contact(peer), nym)
         if nym is not None:
-            self._parts.relaying_up.join(peer, nym)
+            self._parts.relay_filter_up.join(peer, nym)
         self.find_upstreams(now)
 
     def leave(self) -> None:
@@ -375,7 +375,7 @@ class Visiting:
         self._trying.clear()
         for peer in self._parts.tree.upstreams:
             self._parts.tree.disconnect(peer)
-            self._parts.missing.disconnect(peer)
+            self._parts.fragment_repair.disconnect(peer)
         for peer in list(self._held):
             self._let_go(peer)
 
@@ -391,7 +391,7 @@ class Visiting:
 
     def _ask_elsewhere(self, now: float) -> None:
         """Our upstreams may have come later than we did: the voice, or others, have what they may not see."""
-        missing = self._parts.missing
+        missing = self._parts.fragment_repair
         for peer in [peer for peer, until in self._sources.items() if until <= now and not missing.count]:
             del self._sources[peer]
             if peer not in self._parts.tree.upstreams:
@@ -447,7 +447,7 @@ class Visiting:
             upto=parts.fragments.upto,
             state=parts.order.applied,
             text=self._text,
-            prekeys=parts.opening.prekeys(now) if parts.deed.policy.seals else None,
+            prekeys=parts.guest_keys.prekeys(now) if parts.deed.policy.seals else None,
             term=parts.term,
             opening=parts.opened_by,
             stranded=self.is_stranded,
@@ -485,9 +485,9 @@ def own_notice(told: Iterable[tuple[Verified, Head]], nym: AuthorId) -> Head | N
 class Admission:
     """The doors of one place, from outside."""
 
-    def __init__(self, parts: Parts, visiting: Visiting, out: Outbox) -> None:
+    def __init__(self, parts: Parts, entry_search: EntrySearch, out: Outbox) -> None:
         self._parts = parts
-        self._visiting = visiting
+        self._entry_search = entry_search
         self._out = out
         self._asked: list[int] = []
         """Requests of the application that wait for the door to open, and for the state behind it."""
@@ -511,13 +511,13 @@ class Admission:
     ) -> None:
         """Ask to come in; answered when the door opens, or does not."""
         if not self._asked:
-            self._is_first = not self._visiting.wants
+            self._is_first = not self._entry_search.wants
             if self._is_first:
                 self._doors = {}
         self._asked.append(request)
         if not waits:
             self._hurried[request] = None
-        self._visiting.enter(contacts, modifiers, text, now)
+        self._entry_search.enter(contacts, modifiers, text, now)
 
     def give_up(self, request: int) -> bool:
         """Tell a request that nobody answered in time; whether nobody here means to be in any more."""
@@ -528,7 +528,7 @@ class Admission:
         if self._doors:
             self._out.reply(request, Declined(Reason.WAITING, AT_THE_DOOR))
             return False
-        is_in = bool(self._parts.tree.upstreams) or self._visiting.is_admitted
+        is_in = bool(self._parts.tree.upstreams) or self._entry_search.is_admitted
         detail = "nobody who lets guests in answered in time; the host of this place may be away"
         if is_in:
             detail = "let in, but the state of the place did not come in time"
@@ -537,8 +537,8 @@ class Admission:
 
     def handle_decision(self, peer: PeerId, decision: Decision, now: float) -> bool:
         """Follow the answer at a peer's door; whether that peer sends to us from now on."""
-        parts, visiting, out = self._parts, self._visiting, self._out
-        if not visiting.is_awaited(peer):
+        parts, entry_search, out = self._parts, self._entry_search, self._out
+        if not entry_search.is_awaited(peer):
             note = "a decision that nobody waits for"
             out.record(Record(Kind.REJECTED, parts.id, peer=peer, reason=Reason.SURPLUS, note=note))
             return False
@@ -556,23 +556,23 @@ class Admission:
                 return False
             self._let_in(told_membership(parts, decision), now)
             if all(each.peer != peer for each in decision.relays):
-                visiting.go_on_to(peer, decision.relays, now)
+                entry_search.go_on_to(peer, decision.relays, now)
                 return False
             nym = self._person(peer, decision)
         except RemoteError as error:
             out.forget_since(before)
             if error.reason in MADE_UP:
-                visiting.distrust(peer, now)
+                entry_search.distrust(peer, now)
             out.record(refused_record(parts, peer, error))
             out.blame(peer, error.reason)
-            visiting.handle_refusal(peer, now)
+            entry_search.handle_refusal(peer, now)
             return False
         for contact in decision.relays:
-            visiting.learn(contact)
-        visiting.connect(peer, nym, now)
+            entry_search.learn(contact)
+        entry_search.connect(peer, nym, now)
         if decision.next:
             parts.told = max(parts.told, (decision.term, decision.next - 1))
-            parts.missing.suspect(decision.next - 1, now)
+            parts.fragment_repair.suspect(decision.next - 1, now)
         return True
 
     def tell_entered(self) -> None:
@@ -587,7 +587,7 @@ class Admission:
         changes = parts.membership.changes(parts.context.author)
         if changes and changes[-1].joins:
             return parts.order.applied >= changes[-1].announced_at  # the notice carries the hash of the state
-        return parts.is_whole and not parts.missing.count
+        return parts.is_whole and not parts.fragment_repair.count
 
     def _person(self, peer: PeerId, decision: Decision) -> AuthorId | None:
         """Who has let us in, if the answer proves it."""
@@ -618,13 +618,13 @@ class Admission:
         """Stand at the door of the host, which decides who comes in."""
         hurried, self._hurried = self._hurried, {}
         self._asked = [each for each in self._asked if each not in hurried]
-        self._visiting.wait_at_door(peer, now)
+        self._entry_search.wait_at_door(peer, now)
         for request in hurried:
             self._out.committed.reply(request, AtDoor(self._parts.id))
 
     def _handle_refusal(self, peer: PeerId, decision: Decision, now: float) -> None:
-        self._visiting.follow_referral(decision.relays)
-        self._visiting.handle_refusal(peer, now)
+        self._entry_search.follow_referral(decision.relays)
+        self._entry_search.handle_refusal(peer, now)
         reason = decision.reason or Reason.NOT_ALLOWED
         if decision.text:
             packet = parse(decision.text)
@@ -632,11 +632,11 @@ class Admission:
             self.is_rejected = not self._parts.is_in
             self._answer(turned)
             return
-        waits = any(self._visiting.is_awaited(each.peer) for each in self._visiting.contacts)
-        if waits or self._doors or self._visiting.is_admitted:
+        waits = any(self._entry_search.is_awaited(each.peer) for each in self._entry_search.contacts)
+        if waits or self._doors or self._entry_search.is_admitted:
             return
         if reason in UNDECIDED and self._asked:
-            self._visiting.set_timer(now)
+            self._entry_search.set_timer(now)
             return
         requests, self._asked, self._hurried = self._asked, [], {}
         for request in requests:

@@ -42,7 +42,7 @@ class _Told(Struct, frozen=True, gc=False):
     lines: bytes
 
 
-class RollCall:
+class GuestList:
     """Questions and answers of one node about the guests of one place."""
 
     def __init__(self, parts: Parts, out: Outbox) -> None:

@@ -30,7 +30,7 @@ from linnet.places.channel.packet import Modifier, Packet, check_transient, pars
 from linnet.places.commands import Talked
 from linnet.places.items import Body, Said
 from linnet.places.messages import Heard, Talk, Unheard
-from linnet.places.multicast.sealed_requests import Request, Talking
+from linnet.places.multicast.sealed_requests import Request, RequestSender
 from linnet.places.place_setup import Parts
 from linnet.trace.records import Kind, Record
 
@@ -53,7 +53,7 @@ class TalkDue(Timer, frozen=True, gc=False):
 
 
 class Asked(Struct, frozen=True, gc=False):
-    """What a guest said to us, whole: to be told, then to be answered by `Talks.answer_request`."""
+    """What a guest said to us, whole: to be told, then to be answered by `GuestRequests.answer_request`."""
 
     source: PeerId
     request: Request
@@ -80,7 +80,7 @@ class _Route(Struct, gc=False):
     """Whether word that there is no way was passed back since."""
 
 
-class Talks:
+class GuestRequests:
     """Requests of one place, as a guest, on their way, and at the host."""
 
     def __init__(self, parts: Parts, out: Outbox) -> None:
@@ -89,7 +89,9 @@ class Talks:
         context = parts.context
         kept = context.store.cells.get(_NUMBERS, parts.id)
         first = 1 if kept is None else int.from_bytes(kept, "big")
-        self._talking = Talking(parts.id, context.key, context.card, parts.config, context.entropy, first)
+        self._sender = RequestSender(
+            parts.id, context.key, context.card, parts.config, context.entropy, first
+        )
         self._waiting: dict[int, _Waiting] = {}
         self._routes: dict[tuple[PeerId, int], _Route] = {}
         """By the device that made a request, and its number."""
@@ -114,8 +116,8 @@ class Talks:
         if voice is None:
             raise Refused(Reason.UNREACHABLE, "nobody has spoken in this place yet: enter it first")
         way = self._way(voice)
-        number, pieces = self._talking.say(voice, render(modifiers, method) + body)
-        numbers = self._talking.next_request.to_bytes(8, "big")
+        number, pieces = self._sender.say(voice, render(modifiers, method) + body)
+        numbers = self._sender.next_request.to_bytes(8, "big")
         self._parts.context.store.cells.put(_NUMBERS, self._parts.id, numbers)
         self._waiting[number] = _Waiting(asked, now + patience, way is None)
         if way is not None:
@@ -134,7 +136,7 @@ class Talks:
             way = None if voice is None else self._way(voice)
             waiting.is_away = way is None or waiting.is_away
             if way is not None:
-                for piece in self._talking.again(number, voice):
+                for piece in self._sender.again(number, voice):
                     self._out.send(way, piece)
         if self._waiting:
             self._set_timer()
@@ -158,7 +160,7 @@ class Talks:
             return
         voice = self._parts.voice
         try:
-            self._talking.heard(heard)
+            self._sender.heard(heard)
         except RemoteError as error:
             self._record(Kind.REJECTED, peer, error.reason, f"receipt: {error.detail}"[:200])
             return
@@ -198,7 +200,7 @@ class Talks:
             self._pass_on(peer, talk, now)
             return None
         try:
-            found = parts.hearing.take(talk, now)
+            found = parts.request_receiver.take(talk, now)
             if found is None:
                 return None
             if isinstance(found, Heard):
@@ -211,7 +213,7 @@ class Talks:
 
     def answer_request(self, asked: Asked, reason: Reason | None) -> None:
         """Say that a request was taken, or why not."""
-        heard = self._parts.hearing.answer(asked.request, reason)
+        heard = self._parts.request_receiver.answer(asked.request, reason)
         self._out.committed.send(asked.source, heard)
 
     def handle_link_down(self, peer: PeerId) -> None:
@@ -254,7 +256,7 @@ class Talks:
 
     def _end(self, number: int, result: Talked | Declined) -> None:
         waiting = self._waiting.pop(number, None)
-        self._talking.give_up(number)
+        self._sender.give_up(number)
         if waiting is None:
             return
         if waiting.asked is not None:
@@ -281,7 +283,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Kept).decode
 
 
-class Requests:
+class PendingRequests:
     """The requests of one place that wait, by numbers that count from 1 in the order in which they came."""
 
     def __init__(self, place: TopicId, cells: Cells) -> None:

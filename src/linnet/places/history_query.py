@@ -13,7 +13,7 @@ from linnet.core.reasons import Reason
 from linnet.places.channel.history import History, HistoryStep, Told, Unheld
 from linnet.places.channel.reassembly import Began, Broken, Finished, More, Piece
 from linnet.places.commands import WatchPlace
-from linnet.places.delivery_window import Handing
+from linnet.places.delivery_window import DeliveryWindow
 from linnet.places.items import Body, Lost, PlaceItem, Said
 from linnet.places.place_setup import Parts
 
@@ -21,14 +21,14 @@ ASKED = 16
 """Messages of one range that are asked for at the same time."""
 
 
-class LookingBack:
+class HistoryQuery:
     """One subscription that ends with a message of the past."""
 
-    def __init__(self, command: WatchPlace, parts: Parts, handing: Handing) -> None:
+    def __init__(self, command: WatchPlace, parts: Parts, window: DeliveryWindow) -> None:
         if command.durable is not None:
             raise Refused(Reason.UNSUPPORTED, "history has no place to go on from: it is read once")
         self._parts = parts
-        self._handing = handing
+        self._window = window
         # What is before our entry, where that is closed, is not lost: nobody asked for it.
         open_from = parts.since if parts.deed.policy.restricts and not parts.may_speak else 1
         self.first = max(1, open_from if command.since is None else command.since)
@@ -42,17 +42,17 @@ class LookingBack:
     def pump(self) -> None:
         """Hand over what can be, and ask for what is not here."""
         self._hand_over()
-        self._handing.flush()
+        self._window.flush()
 
     def handle_consumed(self, items: int) -> None:
         """Go on: the application is done with so many items."""
-        self._handing.take_handled(items)
+        self._window.take_handled(items)
         self.pump()
 
     def _hand_over(self) -> None:
         if self._history is None and not self._begin():
             return
-        while self._history is not None and self._handing.has_room:
+        while self._history is not None and self._window.has_room:
             step = self._next(self._history)
             if step is None:
                 if not self._ask(self._history):
@@ -60,10 +60,10 @@ class LookingBack:
                 continue
             if isinstance(step, Told):
                 self._tell_locked(step.last + 1)
-                self._handing.end(None)
+                self._window.end(None)
             else:
                 self._tell_locked(step.message)
-                self._handing.hand(self._items(step))
+                self._window.hand(self._items(step))
 
     def _begin(self) -> bool:
         """Find the end of the range; whether there is anything to tell.
@@ -73,20 +73,21 @@ class LookingBack:
         parts, until = self._parts, self._command.until
         newest = parts.fragments.standing.message
         last = newest if until is None or until < 0 else min(until, newest)
-        if last != until and parts.missing.count and parts.missing.can_ask and not parts.missing.is_stuck:
+        repair = parts.fragment_repair
+        if last != until and repair.count and repair.can_ask and not repair.is_stuck:
             return False
         if self.first > last:
-            self._handing.end(None)
+            self._window.end(None)
             return False
         offset = self._command.offset
-        self._history = History(parts.fragments, parts.assembly, self.first, last, offset)
+        self._history = History(parts.fragments, parts.reassembly, self.first, last, offset)
         return True
 
     def _tell_locked(self, message: int) -> None:
         """Messages before this one that are here, and whose keys are not."""
         for passed in range(self._at, message):
-            if self._parts.opening.is_locked(passed):
-                self._handing.hand([Lost(self._parts.id, passed, passed, Reason.KEY_MISSING)])
+            if self._parts.guest_keys.is_locked(passed):
+                self._window.hand([Lost(self._parts.id, passed, passed, Reason.KEY_MISSING)])
         self._at = max(self._at, message + 1)
 
     def _next(self, history: History) -> HistoryStep | None:
@@ -104,12 +105,12 @@ class LookingBack:
             key = (wish.message, wish.offset)
             if wish.message < parts.since and parts.deed.policy.restricts:
                 reason: Reason | None = Reason.NOT_ALLOWED
-            elif not parts.missing.can_ask:
+            elif not parts.fragment_repair.can_ask:
                 reason = Reason.NOT_HELD if parts.is_voice else Reason.UNREACHABLE
-            elif key in self._asked and not parts.missing.wants(*key):
+            elif key in self._asked and not parts.fragment_repair.wants(*key):
                 reason = Reason.NOT_HELD
             else:
-                reason = None if parts.missing.want(*key) else Reason.QUEUE_FULL
+                reason = None if parts.fragment_repair.want(*key) else Reason.QUEUE_FULL
                 self._asked[key] = None
             if reason is not None:
                 history.give_up(wish.message, reason)

@@ -43,19 +43,19 @@ from linnet.places.channel.packet import (
 from linnet.places.channel.reassembly import Began
 from linnet.places.commands import Admit, Announce, Announced, AnnounceMore, Eject
 from linnet.places.door import Door, Waiting
-from linnet.places.entry import Visiting
-from linnet.places.host_terms import Turn, Turns, Unfinished
-from linnet.places.ingest import Taking
+from linnet.places.entry import EntrySearch
+from linnet.places.host_terms import OpenMessages, TermTakeover, Turn
+from linnet.places.ingest import Ingest
 from linnet.places.items import AGAIN
 from linnet.places.keepers import Keepers
-from linnet.places.key_distribution import Keying
+from linnet.places.key_distribution import KeyDistribution
 from linnet.places.messages import Away, Yield, Yielded
 from linnet.places.multicast.fragmentation import (
     FRAGMENT,
     PIECE_BYTES,
     Change,
-    Cutting,
     Flag,
+    Fragmenter,
     Head,
     Message,
     Numbering,
@@ -90,12 +90,12 @@ Announcement: TypeAlias = tuple[int, list[Spoken]]
 """The number of a message of ours, and its fragments."""
 
 
-class Speaking:
+class FragmentWriter:
     """Messages of this device that are on their way out."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._cutting = Cutting()
+        self._cutting = Fragmenter()
         self._numbering = Numbering(parts.fragments.standing)
         self._since_hash = 0
         self._sizes: dict[int, int] = {}
@@ -178,7 +178,7 @@ class Speaking:
         ours = unit is not None and (unit.author, unit.device) == (context.author, context.device)
         if last is None or not ours or last.term != fragments.standing.term:
             raise Refused(Reason.UNKNOWN, f"message {message} is not open here")
-        began = next(self._parts.assembly.historic(message), None)
+        began = next(self._parts.reassembly.historic(message), None)
         if last.is_last or not isinstance(began, Began):
             raise Refused(Reason.STALE, f"message {message} has ended: nothing can be added to it")
         self._numbering.reopen(message, last.flags)
@@ -196,18 +196,18 @@ class Speaking:
         """
         keys = self._turned(now)
         if self._parts.deed.policy.seals:
-            self._parts.sealing.step()
+            self._parts.host_keys.step()
         message = self._numbering.begin_join(nym, since)
         number, spoken = self._notice(NOTICE_ENTER, message, nym, now)
         opens = number if message.change is None else message.change.effective_since
-        devices = [device] if device else self._parts.sealing.readers.of(nym)
+        devices = [device] if device else self._parts.host_keys.readers.of(nym)
         told = [each for mine in devices for each in self.tell_keys(mine, opens, now)]
         return number, [*keys, *spoken, *told]
 
     def parted(self, nym: AuthorId, now: float) -> tuple[int, list[Spoken]]:
         """Tell all that somebody left: what follows is closed to them."""
         keys = self._turned(now)
-        self._parts.sealing.readers.forget(nym)
+        self._parts.host_keys.readers.forget(nym)
         number, spoken = self._notice(NOTICE_LEAVE, self._numbering.begin_part(nym), nym, now)
         return number, [*keys, *spoken]
 
@@ -217,7 +217,7 @@ class Speaking:
             return []
         before = self._turned(now)
         standing = self._numbering.standing
-        body = self._parts.sealing.for_one(standing.term, standing.message + 1, device, since, now)
+        body = self._parts.host_keys.for_one(standing.term, standing.message + 1, device, since, now)
         return [*before, *self._say_keys(body, now)]
 
     def keep_alive(self, now: float) -> list[Spoken]:
@@ -268,11 +268,11 @@ class Speaking:
     def _turned(self, now: float) -> list[Spoken]:
         """In a sealed place: the keys of a new epoch, if one has to begin before anything else is said."""
         parts, standing = self._parts, self._numbering.standing
-        if not parts.deed.policy.seals or not parts.sealing.is_due(standing.term, standing.generation):
+        if not parts.deed.policy.seals or not parts.host_keys.is_due(standing.term, standing.generation):
             return []
         message = standing.message + 1
-        parts.sealing.begin(standing.term, standing.generation, message)
-        return self._say_keys(parts.sealing.for_all(standing.term, message, parts.is_guest, now), now)
+        parts.host_keys.begin(standing.term, standing.generation, message)
+        return self._say_keys(parts.host_keys.for_all(standing.term, message, parts.is_guest, now), now)
 
     def _say_keys(self, body: bytes | None, now: float) -> list[Spoken]:
         """A message of keys, all of it at once: nothing else may come before the next one's number."""
@@ -295,7 +295,7 @@ class Speaking:
         tail = Tail(None, None, None, None, FRAGMENT, None, int(now * 1000), clear, piece.data)
         seq, prev = self._chain
         if sealed:
-            tail = self._parts.sealing.seal(tail, seq, prev)
+            tail = self._parts.host_keys.seal(tail, seq, prev)
         verified = sign_unit(context.key, self._parts.id, context.author, context.device, seq, prev, (tail,))
         self._chain = seq + 1, verified.head
         return verified, head
@@ -366,7 +366,7 @@ def forget_idle(parts: Parts) -> bool:
 
 
 def say_again(
-    parts: Parts, speaking: Speaking, orphan: Orphan, now: float
+    parts: Parts, writer: FragmentWriter, orphan: Orphan, now: float
 ) -> tuple[list[Spoken], Record | None]:
     """Say one of them again, unless it stands by now; what leaves, and what is to be written down."""
     for row in orphan.rows:
@@ -380,9 +380,9 @@ def say_again(
     if _stands(parts, words.first):
         return [], None
     if words.change is not None:
-        spoken = _change(parts, speaking, words.change, orphan.message, now)
+        spoken = _change(parts, writer, words.change, orphan.message, now)
     else:
-        spoken = _announce(parts, speaking, words, now)
+        spoken = _announce(parts, writer, words, now)
     if spoken:
         # Behind keys that have to be told first, if any.
         said = next(verified for verified, head in spoken if not head.flags & Flag.KEYS)
@@ -390,27 +390,28 @@ def say_again(
     return spoken, None
 
 
-def _announce(parts: Parts, speaking: Speaking, words: _Words, now: float) -> list[Spoken]:
+def _announce(parts: Parts, writer: FragmentWriter, words: _Words, now: float) -> list[Spoken]:
     kept = [each for each in words.packet.modifiers if each.name != AGAIN]
     if words.has_begun:
         kept = [each for each in kept if not each.is_persistent]
-    # A first change of state has no distance, too; others may have changed it first by now. See `Speaking`.
+    # A first change of state has no distance, too; others may have changed it first by now:
+    # see `FragmentWriter`.
     reset = words.header.delta == 0 and words.header.hash is not None and not words.has_begun
     modifiers = (*kept, Modifier(":", AGAIN, words.first.hex().encode()))
-    return speaking.announce(words.packet.method, modifiers, words.body, reset, False, now)[1]
+    return writer.announce(words.packet.method, modifiers, words.body, reset, False, now)[1]
 
 
-def _change(parts: Parts, speaking: Speaking, change: Change, message: int, now: float) -> list[Spoken]:
+def _change(parts: Parts, writer: FragmentWriter, change: Change, message: int, now: float) -> list[Spoken]:
     changes = parts.membership.changes(change.nym)
     is_in = bool(changes) and changes[-1].joins
     if change.joins == is_in:
         return []  # somebody else said so meanwhile
     if not change.joins:
-        return speaking.parted(AuthorId(change.nym), now)[1]
+        return writer.parted(AuthorId(change.nym), now)[1]
     # Numbers are others now: what it could see from then on, it can see from now on at the latest.
     is_late = change.effective_since > parts.fragments.standing.message
     since = None if change.effective_since == message or is_late else change.effective_since
-    return speaking.joined(AuthorId(change.nym), since, now)[1]
+    return writer.joined(AuthorId(change.nym), since, now)[1]
 
 
 def _words(parts: Parts, orphan: Orphan) -> _Words | None:
@@ -422,7 +423,7 @@ def _words(parts: Parts, orphan: Orphan) -> _Words | None:
     rows = sorted([*standing, *orphan.rows], key=lambda row: row.offset)
     text = bytearray()
     for row in rows:
-        piece = parts.assembly.read(row)
+        piece = parts.reassembly.read(row)
         if piece is None or row.offset != len(text):
             return None
         text += piece
@@ -475,28 +476,28 @@ class KeepAliveDue(Timer, frozen=True, gc=False):
     place: TopicId
 
 
-class Voicing:
+class Host:
     """What one node says in one place."""
 
     def __init__(
         self,
         parts: Parts,
-        taking: Taking,
+        ingest: Ingest,
         door: Door,
-        visiting: Visiting,
-        keying: Keying,
+        entry_search: EntrySearch,
+        key_distribution: KeyDistribution,
         keepers: Keepers,
         out: Outbox,
     ) -> None:
         self._parts = parts
         self._out = out
-        self._keying = keying
+        self._key_distribution = key_distribution
         self._keepers = keepers
-        self._taking = taking
+        self._ingest = ingest
         self._door = door
-        self.turns = Turns(parts, visiting, out)
-        self._speaking: Speaking | None = None
-        self._unfinished = Unfinished(parts.id, parts.context.store.cells)
+        self.takeover = TermTakeover(parts, entry_search, out)
+        self._writer: FragmentWriter | None = None
+        self._open_messages = OpenMessages(parts.id, parts.context.store.cells)
         self._queue: deque[tuple[int, VoiceCommand]] = deque()
         self._again = parts.may_speak and forget_idle(parts)
         """Whether something of ours is to be said again."""
@@ -517,7 +518,7 @@ class Voicing:
         """The clock was put back by so many seconds: what is to come is as far away as before."""
         self._last_said -= seconds
         self._yielded_at -= seconds
-        self.turns.put_back(seconds)
+        self.takeover.put_back(seconds)
 
     # What the application wants.
 
@@ -527,12 +528,12 @@ class Voicing:
             raise Refused(Reason.NOT_A_PUBLISHER, "this place is not ours to speak in: talk to the host")
         is_rest = isinstance(command, AnnounceMore)
         if isinstance(command, AnnounceMore):
-            self._unfinished.check(command.message, self._parts.term)
-        turn = self.turns.turn(now)
+            self._open_messages.check(command.message, self._parts.term)
+        turn = self.takeover.turn(now)
         # What waits comes first, and what is to be said again; but for the rest of a message that stands. Our
         # turn may have come by the clock alone, and then nobody has looked at what waits since.
         is_next = is_rest or not self._queue
-        is_free = is_rest or not (self._again or self._taking.cut_off)
+        is_free = is_rest or not (self._again or self._ingest.cut_off)
         if is_next and ((turn is Turn.OURS and is_free) or self._parts.terms.voice is None):
             self._do(request, command, now)
             return
@@ -543,21 +544,21 @@ class Voicing:
         if len(self._queue) >= QUEUE:
             raise Refused(Reason.QUEUE_FULL, f"{QUEUE} commands wait for our turn to speak")
         self._queue.append((request, command))
-        self.turns.want_turn(now)
+        self.takeover.want_turn(now)
         self.say_waiting(now)
 
     def say_waiting(self, now: float) -> None:
         """Say what waits, if it is our turn by now."""
-        if self._taking.cut_off:
-            self._taking.cut_off = False
+        if self._ingest.cut_off:
+            self._ingest.cut_off = False
             self._again = self._parts.may_speak and forget_idle(self._parts)
         if not (self._queue or self._again):
             return
-        if not self.turns.is_wanted:
-            self.turns.want_turn(now)
-        turn = self.turns.turn(now)
+        if not self.takeover.is_wanted:
+            self.takeover.want_turn(now)
+        turn = self.takeover.turn(now)
         if turn is Turn.WAIT:
-            self.turns.ask_voice(now)
+            self.takeover.ask_voice(now)
             return
         before = self._out.mark()
         try:
@@ -570,9 +571,9 @@ class Voicing:
             self._give_up(refused)
             return
         if self._again:
-            self.turns.set_timer(0.0)
+            self.takeover.set_timer(0.0)
             return
-        self.turns.end_wish()
+        self.takeover.end_wish()
         while self._queue:
             request, command = self._queue.popleft()
             before = self._out.mark()
@@ -586,15 +587,15 @@ class Voicing:
 
     def handle_yield(self, peer: PeerId, asked: Yield, now: float) -> None:
         """Let a peer speak that wants to, if it may."""
-        under_way = self._speaking is not None and self._speaking.under_way and self._parts.is_voice
-        self.turns.handle_yield(peer, asked, under_way, now)
+        under_way = self._writer is not None and self._writer.under_way and self._parts.is_voice
+        self.takeover.handle_yield(peer, asked, under_way, now)
         if not self._parts.is_voice:
-            self._speaking = None
+            self._writer = None
             self._yielded_at = now
 
     def handle_yielded(self, peer: PeerId, answer: Yielded, now: float) -> None:
         """Speak if the voice lets us, or give it up."""
-        reason = self.turns.handle_yielded(peer, answer)
+        reason = self.takeover.handle_yielded(peer, answer)
         if reason is not None:
             self._give_up(Refused(reason, "the device that speaks does not hand over"))
         else:
@@ -602,24 +603,24 @@ class Voicing:
 
     # Saying.
 
-    def speaking(self) -> Speaking:
+    def writer(self) -> FragmentWriter:
         """The voice; `Refused` if it is not ours."""
         parts = self._parts
         if parts.terms.voice is not None and not parts.is_voice:
             raise Refused(Reason.NOT_ALLOWED, "somebody else speaks now")
-        if self._speaking is None or not self._speaking.is_current:
-            self._speaking = Speaking(parts)
+        if self._writer is None or not self._writer.is_current:
+            self._writer = FragmentWriter(parts)
             if parts.terms.voice is None:
-                self._speaking.open_term(0.0)
-        return self._speaking
+                self._writer.open_term(0.0)
+        return self._writer
 
     def say(self, spoken: Sequence[Spoken], now: float) -> None:
         """Send out fragments of ours, and take them in here as well."""
         self._last_said = now
-        noted, self._parts.sealing.noted = self._parts.sealing.noted, []
+        noted, self._parts.host_keys.noted = self._parts.host_keys.noted, []
         for record in noted:
             self._out.record(record)
-        self._taking.take_own(spoken, now)
+        self._ingest.take_own(spoken, now)
         self._keepers.hold_keepers(now)
         self._set_timer(self._parts.config.keepalive)
 
@@ -628,26 +629,28 @@ class Voicing:
         parts, nym = self._parts, waiting.enter.card.person
         policy = parts.deed.policy
         opens = since if since is not None else (None if policy.restricts else 0)
-        message, spoken = self.speaking().joined(nym, opens, now, self._keying.learn_device(waiting))
+        message, spoken = self.writer().joined(nym, opens, now, self._key_distribution.learn_device(waiting))
         self.say(spoken, now)
         self._door.let_in(waiting, now)
         return message, spoken
 
     def greet_device(self, waiting: Waiting, now: float) -> None:
         """Tell keys to a guest who is back at our door, perhaps with another device that lacks them."""
-        device = self._keying.learn_device(waiting) if self._keying.is_news(waiting) else None
+        if not self._key_distribution.is_news(waiting):
+            return
+        device = self._key_distribution.learn_device(waiting)
         if device is not None:
             self.tell_keys(device, now)
 
     def tell_keys(self, device: Device, now: float) -> None:
         """Tell a guest's device the keys of what is open to it; `Refused` if somebody else speaks."""
-        self.say(self.speaking().tell_keys(device, self._parts.since_of(device.author), now), now)
+        self.say(self.writer().tell_keys(device, self._parts.since_of(device.author), now), now)
 
     def draft_parting(self, nym: AuthorId, now: float) -> Announcement:
         """Sign the notice that a guest is none any more, for `say_parting`; `Refused` if nobody is to go."""
         if not self._door.is_guest(nym) or self._parts.deed.rank(nym) is not None:
             raise Refused(Reason.NOT_A_MEMBER, "no guest of this name is here")
-        return self.speaking().parted(nym, now)
+        return self.writer().parted(nym, now)
 
     def say_parting(self, nym: AuthorId, spoken: Sequence[Spoken], now: float) -> None:
         """Tell all that a guest is none any more, and disconnect it."""
@@ -656,7 +659,7 @@ class Voicing:
             if guest == nym:
                 # Behind the notice itself, which waits for its commit.
                 self._out.committed.send(peer, Away(self._parts.id, Reason.NOT_A_MEMBER))
-                self._taking.drop_neighbor(peer)
+                self._ingest.drop_neighbor(peer)
 
     def take_over(self, now: float) -> None:
         """Go on as the host, if a new version of the deed does not let the voice speak any more."""
@@ -679,7 +682,7 @@ class Voicing:
         if silent + 1e-6 < parts.config.keepalive:
             self._set_timer(parts.config.keepalive - silent)
             return
-        self.say(self.speaking().keep_alive(now), now)
+        self.say(self.writer().keep_alive(now), now)
 
     def _speak_instead(self, now: float) -> None:
         """Open the next term if whoever got the voice from us has not used it for long."""
@@ -701,14 +704,14 @@ class Voicing:
             case Announce(_, method, modifiers, body, reset, more):
                 if more:
                     self._skip_numbers(now)
-                message, spoken = self.speaking().announce(method, modifiers, body, reset, more, now)
+                message, spoken = self.writer().announce(method, modifiers, body, reset, more, now)
                 self.say(spoken, now)
                 if more:
-                    self._unfinished.began(message, self._parts.term)
+                    self._open_messages.began(message, self._parts.term)
             case AnnounceMore(_, message, body, more):
-                spoken = self.speaking().more(message, body, more, now)
+                spoken = self.writer().more(message, body, more, now)
                 if not more:
-                    self._unfinished.ended(message)
+                    self._open_messages.ended(message)
                 self.say(spoken, now)
             case Admit(_, nym, since):
                 message, spoken = self.admit(self._door.take_waiting(nym), since, now)
@@ -721,25 +724,25 @@ class Voicing:
         """Use up numbers that an application still takes for its messages': open ones do not get them."""
         # The next one, and the one behind it, if keys have to be told first.
         while any(
-            self._unfinished.is_taken(self._parts.fragments.standing.message + ahead, self._parts.term)
+            self._open_messages.is_taken(self._parts.fragments.standing.message + ahead, self._parts.term)
             for ahead in (1, 2)
         ):
-            self.say(self.speaking().keep_alive(now), now)
+            self.say(self.writer().keep_alive(now), now)
 
     def _reply(self, request: int, message: int, spoken: Sequence[Spoken]) -> None:
         """Answer whoever announced something."""
         last = spoken[-1] if spoken else None
         fragment, event = (-1, None) if last is None else (last[1].fragment, last[0].head)
-        size = 0 if self._speaking is None else self._speaking.size(message)
+        size = 0 if self._writer is None else self._writer.size(message)
         self._out.committed.reply(request, Announced(self._parts.id, message, fragment, event, size))
 
     def _open(self, now: float) -> None:
         """Open the next term behind all that is held here without a gap."""
-        self._taking.cut_back(now)
+        self._ingest.cut_back(now)
         if not self._parts.knows_state:
             raise Refused(Reason.MISSING_DEPENDENCY, "the state of the place is not known here yet")
-        self._speaking = Speaking(self._parts)
-        self.say(self._speaking.open_term(now), now)
+        self._writer = FragmentWriter(self._parts)
+        self.say(self._writer.open_term(now), now)
 
     def _say_again(self, now: float) -> None:
         size = 0
@@ -747,7 +750,7 @@ class Voicing:
             if size > AT_ONCE:
                 return
             size += sum(row.length for row in orphan.rows)
-            spoken, record = say_again(self._parts, self.speaking(), orphan, now)
+            spoken, record = say_again(self._parts, self.writer(), orphan, now)
             self.say(spoken, now)
             if record is not None:
                 self._out.record(record)
@@ -756,11 +759,11 @@ class Voicing:
     def _give_up(self, refused: Refused) -> None:
         """Tell whoever waits that our turn does not come. What is to be said again is tried again later."""
         waiting, self._queue = self._queue, deque()
-        self.turns.end_wish()
+        self.takeover.end_wish()
         for request, _ in waiting:
             self._out.reply(request, Declined(refused.reason, refused.detail))
         if self._again:
-            self.turns.set_timer(self._parts.config.entry_timeout)
+            self.takeover.set_timer(self._parts.config.entry_timeout)
 
     def _set_timer(self, delay: float) -> None:
         self._out.set_timer(delay, KeepAliveDue(self._parts.id))

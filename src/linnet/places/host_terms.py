@@ -31,8 +31,8 @@ from linnet.identity.cards import Card, CardCheck, check_card, check_dates
 from linnet.identity.keys import SigningKey, verify
 from linnet.machine.outbox import Outbox
 from linnet.places.deed import Deed
-from linnet.places.entry import Visiting, refused_record
-from linnet.places.ingest import Taking
+from linnet.places.entry import EntrySearch, refused_record
+from linnet.places.ingest import Ingest
 from linnet.places.messages import TERMS, AskTerms, DeedIs, TermsAre, Yield, Yielded
 from linnet.places.multicast.fragmentation import FIRST_TERM
 from linnet.places.place_setup import Parts
@@ -74,7 +74,7 @@ def check_yield(asked: Yield, deed: Deed, link: PeerId, now: float, check: CardC
     verify(card.device_key, _TAG + _encode((asked.place, asked.term, card)), asked.sig)
 
 
-class Unfinished:
+class OpenMessages:
     """What this device has not ended yet in one place, also across restarts."""
 
     def __init__(self, place: TopicId, cells: Cells) -> None:
@@ -125,12 +125,12 @@ class Turn(Enum):
     WAIT = "wait"
 
 
-class Turns:
+class TermTakeover:
     """The way to the voice of one place, and away from it."""
 
-    def __init__(self, parts: Parts, visiting: Visiting, out: Outbox) -> None:
+    def __init__(self, parts: Parts, entry_search: EntrySearch, out: Outbox) -> None:
         self._parts = parts
-        self._visiting = visiting
+        self._entry_search = entry_search
         self._out = out
         self._purpose = f"voice {parts.id.hex()[:16]}"
         self._deadline: float | None = None
@@ -197,7 +197,7 @@ class Turns:
             if self._held != voice:
                 self._release()
                 self._held = voice
-                self._out.hold(voice, self._visiting.contact(voice).hints, self._purpose)
+                self._out.hold(voice, self._entry_search.contact(voice).hints, self._purpose)
             self.set_timer(again)
             return
         self._asked = (parts.term, voice)
@@ -293,12 +293,12 @@ class Turns:
         self._out.record(Record(kind, self._parts.id, peer=peer, reason=reason, note=note))
 
 
-class Lineage:
+class TermExchange:
     """Questions and answers about the terms of one place."""
 
-    def __init__(self, parts: Parts, taking: Taking, out: Outbox) -> None:
+    def __init__(self, parts: Parts, ingest: Ingest, out: Outbox) -> None:
         self._parts = parts
-        self._taking = taking
+        self._ingest = ingest
         self._out = out
         self._asked: dict[PeerId, float] = {}
         """Whom we asked, and from when on we may again."""
@@ -353,7 +353,7 @@ class Lineage:
             self._out.record(refused_record(parts, peer, error))
             return False
         for unit in terms.units:
-            self._taking.take(unit, None, peer, 1, 0, now)
+            self._ingest.take(unit, None, peer, 1, 0, now)
         if not terms.done and parts.opened_by != before:
             self._asked.pop(peer, None)
             self.ask_terms(peer, now)

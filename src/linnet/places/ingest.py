@@ -28,7 +28,7 @@ from linnet.places.items import Changed
 from linnet.places.multicast.fragmentation import KEYS, OPENING, Change, Head, head_of
 from linnet.places.multicast.terms import Shift, Where, opening_of
 from linnet.places.place_setup import Parts
-from linnet.places.subscriber import Watching
+from linnet.places.subscriber import Subscribers
 from linnet.trace.records import Kind, Record
 
 WAITING = 1024
@@ -53,12 +53,12 @@ class Arrival(Struct, frozen=True, gc=False):
     age_us: int
 
 
-class Taking:
+class Ingest:
     """The way in of one place."""
 
-    def __init__(self, parts: Parts, watching: Watching, out: Outbox) -> None:
+    def __init__(self, parts: Parts, subscribers: Subscribers, out: Outbox) -> None:
         self._parts = parts
-        self._watching = watching
+        self._subscribers = subscribers
         self._out = out
         self._waiting: dict[bytes, Arrival] = {}
         """Fragments whose term is not known yet."""
@@ -107,10 +107,10 @@ class Taking:
     def drop_neighbor(self, peer: PeerId) -> None:
         """Forget a neighbour that is gone: it is told cards anew when it comes back."""
         parts = self._parts
-        parts.relaying.leave(peer)
-        parts.relaying_up.leave(peer)
+        parts.relay_filter.leave(peer)
+        parts.relay_filter_up.leave(peer)
         parts.tree.disconnect(peer)
-        parts.missing.disconnect(peer)
+        parts.fragment_repair.disconnect(peer)
         if parts.toward == peer:
             parts.toward = None
         for key in [key for key in self._cards if key[0] == peer]:
@@ -146,13 +146,13 @@ class Taking:
         if where is not Where.IN_LINE and parts.terms.awaits(verified.head):
             # Beside our line, but another term opens behind it: that may be the one that counts.
             parts.keep_beside(verified, now)
-            parts.missing.found(head.fragment)
+            parts.fragment_repair.found(head.fragment)
             self.shift_line(parts.terms.arrived(verified.head), now)
             where = parts.terms.where(head, device, verified.unit.seq)
         match where:
             case Where.WAITING:
                 if parts.keeps:  # nobody told it at a door how far the numbers are
-                    parts.missing.saw(head.fragment, now)
+                    parts.fragment_repair.saw(head.fragment, now)
                 self._wait(arrival)
             case Where.ORPHANED:
                 note, reason = f"orphaned: fragment {head.fragment} of term {head.term}", Reason.STALE
@@ -176,7 +176,7 @@ class Taking:
         parts.keep_opening(opening)
         self.shift_line(shift, now)
         for number in parts.terms.sought:
-            parts.missing.seek(number)
+            parts.fragment_repair.seek(number)
 
     def _store(self, arrival: Arrival, now: float) -> None:
         parts = self._parts
@@ -191,13 +191,13 @@ class Taking:
         self._lately[verified.head] = head.fragment
         if len(self._lately) > LATELY:
             del self._lately[next(iter(self._lately))]
-        parts.missing.arrived(head, now)
+        parts.fragment_repair.arrived(head, now)
         parts.context.cards.keep(verified.unit.author, verified.unit.device)
         if head.term == parts.term and source is not None:
             parts.toward = source
         if head.change is not None:
             self._note_change(head, head.change)
-        steps = [] if parts.keeps else parts.assembly.told(stored.row)
+        steps = [] if parts.keeps else parts.reassembly.told(stored.row)
         kind = Kind.PUBLISHED if source is None else Kind.RECEIVED
         size = len(verified.unit.tails[0])
         self._out.record(
@@ -218,7 +218,7 @@ class Taking:
         parts = self._parts
         parts.membership.store(change, head.message, head.generation)
         if not change.joins:
-            parts.sealing.readers.forget(change.nym)
+            parts.host_keys.readers.forget(change.nym)
             return
         is_ours = change.nym == parts.context.author and not parts.may_speak
         if is_ours and change.effective_since == head.message:
@@ -228,10 +228,10 @@ class Taking:
         """Send a fragment to every downstream that may see it, with the card the first time."""
         verified, head, card = arrival.verified, arrival.head, arrival.card
         unit = verified.unit
-        peers = dict.fromkeys(self._parts.relaying.find_targets(head, arrival.source))
+        peers = dict.fromkeys(self._parts.relay_filter.find_targets(head, arrival.source))
         if arrival.source is None or arrival.source in self._parts.tree.downstreams:
             # The voice is below us, or is us: those above hear it through us.
-            peers.update(dict.fromkeys(self._parts.relaying_up.find_targets(head, arrival.source)))
+            peers.update(dict.fromkeys(self._parts.relay_filter_up.find_targets(head, arrival.source)))
         hops, sent_us = min(arrival.hops + 1, MAX_HOPS), int(now * 1_000_000)
         device = unit.author + unit.device
         promise = self._out.committed
@@ -257,23 +257,23 @@ class Taking:
             if isinstance(step, Finished):
                 event = (parts.id, verified.head, verified.unit.device, step.message, 1)
                 self._out.committed.record(Record(Kind.DELIVERED, *event))
-        self._watching.tell_news(steps, verified.unit.author)
+        self._subscribers.tell_news(steps, verified.unit.author)
         for message in parts.order.missing[:16]:
             # What is older comes with the whole state, and what is here waits for its key.
             if message >= parts.since and parts.fragments.get_at(message, 0) is None:
-                parts.missing.want(message)
+                parts.fragment_repair.want(message)
 
     def _tell_unlocked(self, row: Row, now: float) -> None:
         """Go on with what waited for keys that came."""
         parts = self._parts
-        for message in parts.opening.stored(row, parts.may_speak, now):
+        for message in parts.guest_keys.stored(row, parts.may_speak, now):
             first = parts.fragments.get_at(message, 0)
             verified = None if first is None else parts.fragments.verified(first)
             if verified is not None:
-                self._tell(list(parts.assembly.resume(message)), verified)
+                self._tell(list(parts.reassembly.resume(message)), verified)
 
     def _record_noted(self) -> None:
-        noted, self._parts.opening.noted = self._parts.opening.noted, []
+        noted, self._parts.guest_keys.noted = self._parts.guest_keys.noted, []
         for record in noted:
             self._out.record(record)
 
@@ -299,7 +299,7 @@ class Taking:
                     self._out.record(Record(Kind.REJECTED, parts.id, reason=reason, note=note))
                 case _:
                     pass
-        self._watching.tell_changes(items)
+        self._subscribers.tell_changes(items)
 
     # Terms.
 
@@ -376,18 +376,18 @@ class Taking:
         # Whoever cut may count messages that it knew of once: here those stand whose beginning does.
         begun = [row.message - 1 for row in gone if row.is_first]
         last = min([shift.message, *begun])
-        parts.missing.rewind(shift.fragment + 1, last)
+        parts.fragment_repair.rewind(shift.fragment + 1, last)
         if shift.fragment >= 0:
-            parts.missing.saw(shift.fragment, now)
+            parts.fragment_repair.saw(shift.fragment, now)
         term, told = parts.told
         if term >= parts.term:
-            parts.missing.saw(told, now)
+            parts.fragment_repair.saw(told, now)
         parts.toward = None
         parts.membership.undo(last)
-        parts.relaying.forget()
-        parts.relaying_up.forget()
+        parts.relay_filter.forget()
+        parts.relay_filter_up.forget()
         messages = list(dict.fromkeys(row.message for row in gone))
-        broken = parts.assembly.cut(messages)
+        broken = parts.reassembly.cut(messages)
         self.tell_state(parts.order.rollback(last))
         if parts.order.is_lost:
             self.tell_state(parts.recall_states())
@@ -397,7 +397,7 @@ class Taking:
             self.cut_off = True
         self._forget_orphans()
         if messages:
-            self._watching.take_back(messages, broken)
+            self._subscribers.take_back(messages, broken)
         self._out.add(DURABLE)
 
     def _forget_orphans(self, most: int = ORPHANS) -> None:

@@ -53,7 +53,7 @@ class Keepers:
             wanted = {}
         for peer in [peer for peer in self._held if peer not in wanted]:
             del self._held[peer]
-            parts.relaying.let_go(peer)
+            parts.relay_filter.let_go(peer)
             self._out.release(peer, self._purpose)
         for peer, contact in wanted.items():
             if peer not in self._held:
@@ -75,7 +75,7 @@ class Keepers:
     def handle_link_down(self, peer: PeerId) -> None:
         """Forget that a keeper was asked: it is asked again when its link is up."""
         self._asked.pop(peer, None)
-        self._parts.relaying.let_go(peer)
+        self._parts.relay_filter.let_go(peer)
 
     def handle_answer(self, peer: PeerId, kept: Kept, now: float) -> None:
         """Note a keeper's yes or no. With a yes it is sent the newest fragment: so it knows what it lacks."""
@@ -88,7 +88,7 @@ class Keepers:
             note = f"a keeper says no: {kept.reason}"
             self._out.record(Record(Kind.DROPPED, parts.id, peer=peer, reason=kept.reason, note=note))
             return
-        parts.relaying.keep(peer)
+        parts.relay_filter.keep(peer)
         newest = parts.fragments.get(parts.fragments.standing.fragment)
         unit = None if newest is None else parts.fragments.unit(newest)
         if unit is not None:
@@ -98,13 +98,13 @@ class Keepers:
     def _ask(self, peer: PeerId, now: float) -> None:
         parts = self._parts
         late = now >= self._asked.get(peer, now - PAUSE) + PAUSE
-        if peer not in parts.context.links or parts.relaying.keeps(peer) or not late:
+        if peer not in parts.context.links or parts.relay_filter.keeps(peer) or not late:
             return
         self._asked[peer] = now
         self._out.send(peer, Keep(parts.deed, parts.context.card))
 
 
-class Keeping:
+class KeptPlaces:
     """The places that this node keeps, if it is a relay."""
 
     def __init__(self, context: Context, config: KeeperConfig | None, out: Outbox) -> None:
@@ -141,7 +141,7 @@ class Keeping:
                 parts.renew(keep.deed)
                 parts.keep_deed(parts.deed)
                 parts.tree.connect_up(peer)
-                parts.missing.connect(peer, now)
+                parts.fragment_repair.connect(peer, now)
         except (RemoteError, Refused) as error:
             reason = error.reason
         note = "a keeper of it from now on" if reason is None else "no keeper of it"

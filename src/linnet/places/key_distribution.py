@@ -15,7 +15,7 @@ from linnet.groups.ids import Device
 from linnet.identity.keys import device_id
 from linnet.machine.outbox import Outbox
 from linnet.places.door import Waiting
-from linnet.places.guest_requests import Asked, Talks
+from linnet.places.guest_requests import Asked, GuestRequests
 from linnet.places.place_setup import Parts
 from linnet.trace.records import Kind, Record
 
@@ -29,12 +29,12 @@ APART = 5.0
 ASKERS = 4096
 
 
-class Keying:
+class KeyDistribution:
     """Requests for the keys of one place, and what becomes of them."""
 
-    def __init__(self, parts: Parts, talks: Talks, out: Outbox) -> None:
+    def __init__(self, parts: Parts, guest_requests: GuestRequests, out: Outbox) -> None:
         self._parts = parts
-        self._talks = talks
+        self._guest_requests = guest_requests
         self._out = out
         self._again_at: float | None = None
         self._pause = 0.0
@@ -52,18 +52,18 @@ class Keying:
         """Ask the voice for keys, if something waits for one and nothing else is on its way to us."""
         parts = self._parts
         first = 2 * parts.config.replay_timeout
-        if not parts.opening.locked or parts.is_voice:
+        if not parts.guest_keys.locked or parts.is_voice:
             self._again_at, self._pause = None, first
             return
         if self._again_at is None:
             self._again_at, self._pause = now + first, first
         # What is missing may bring the key; but not for ever.
-        if now < self._again_at + (LONGEST_PAUSE if parts.missing.count else 0.0):
+        if now < self._again_at + (LONGEST_PAUSE if parts.fragment_repair.count else 0.0):
             return
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
         self._again_at = now + self._pause
         try:
-            self._talks.say(None, REQUEST_KEYS, (), parts.opening.prekeys(now), PATIENCE, now)
+            self._guest_requests.say(None, REQUEST_KEYS, (), parts.guest_keys.prekeys(now), PATIENCE, now)
         except Refused as refused:
             note = f"no keys can be asked for: {refused.detail}"[:200]
             self._out.record(Record(Kind.DROPPED, parts.id, reason=refused.reason, note=note))
@@ -76,14 +76,14 @@ class Keying:
         device = Device(enter.card.person, enter.card.device)
         if enter.prekeys is None or not self._parts.deed.policy.seals:
             return None
-        self._parts.sealing.learn(device, enter.prekeys)
-        return device if self._parts.sealing.readers.prekeys(device) else None
+        self._parts.host_keys.learn(device, enter.prekeys)
+        return device if self._parts.host_keys.readers.prekeys(device) else None
 
     def is_news(self, waiting: Waiting) -> bool:
         """Whether the device at the door gave other prekeys than it had: then it lacks the keys, too."""
         enter = waiting.enter
         device = Device(enter.card.person, enter.card.device)
-        return enter.prekeys is not None and self._parts.sealing.learn(device, enter.prekeys)
+        return enter.prekeys is not None and self._parts.host_keys.learn(device, enter.prekeys)
 
     def take_request(self, asked: Asked, now: float) -> Device | Reason:
         """Take a guest's request for keys: the device that is to be told them, or why it is not."""
@@ -97,8 +97,8 @@ class Keying:
         self._answered[device] = now
         if len(self._answered) > ASKERS:
             del self._answered[next(iter(self._answered))]
-        self._parts.sealing.learn(device, asked.packet.body)
-        known = self._parts.sealing.readers.prekeys(device)
+        self._parts.host_keys.learn(device, asked.packet.body)
+        known = self._parts.host_keys.readers.prekeys(device)
         return device if known else Reason.MISSING_PREKEYS
 
 

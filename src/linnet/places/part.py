@@ -47,7 +47,7 @@ from linnet.places.guest_list import RollDue
 from linnet.places.guest_requests import TalkDue
 from linnet.places.host import KeepAliveDue, VoiceCommand
 from linnet.places.host_terms import TurnDue
-from linnet.places.keepers import Keeping
+from linnet.places.keepers import KeptPlaces
 from linnet.places.messages import (
     AskRoll,
     AskState,
@@ -102,15 +102,13 @@ class Places(Part):
         self,
         context: Context,
         config: PlacesConfig,
-        listens: tuple[str, ...],
         out: Outbox,
         keeper: KeeperConfig | None = None,
     ) -> None:
         self._context = context
         self._config = config
         self._out = out
-        self._keeping = Keeping(context, keeper, out)
-        self._listens = listens
+        self._kept_places = KeptPlaces(context, keeper, out)
         self._places: dict[TopicId, Place] = {}
         self._contacts: dict[PeerId, Contact] = {}
         self._watched: dict[int, Place] = {}
@@ -137,7 +135,7 @@ class Places(Part):
         return [
             (topic, (*tree.upstreams, *tree.downstreams), known)
             for topic, tree, known in (
-                (topic, each.parts.tree, tuple(contact.peer for contact in each.visiting.contacts))
+                (topic, each.parts.tree, tuple(contact.peer for contact in each.entry_search.contacts))
                 for topic, each in self._places.items()
                 if not each.parts.is_out
             )
@@ -152,7 +150,7 @@ class Places(Part):
             visited = self._context.store.cells.get(_VISITED, opened.parts.id)
             if visited is not None and not opened.parts.is_out:
                 contacts = _decode_contacts(visited)
-                opened.visiting.enter(contacts, (), b"", now)
+                opened.entry_search.enter(contacts, (), b"", now)
 
     def stop(self, now: float) -> None:
         """Go, and say so."""
@@ -174,7 +172,7 @@ class Places(Part):
             raise Refused(Reason.NOT_ALLOWED, "the key of this place is not on this device")
         opened.parts.renew(_changed(SigningKey(seed), opened.parts, command))
         opened.pass_on_deed(now)
-        opened.voicing.take_over(now)
+        opened.host.take_over(now)
         self._out.committed.reply(request, opened.status())
         opened.keepers.hold_keepers(now)
 
@@ -211,10 +209,10 @@ class Places(Part):
             raise Refused(Reason.IN_USE, "this node keeps the place for others: enter it with another node")
         if opened.parts.is_voice and not opened.parts.deed.cohosts:
             raise Refused(Reason.NOT_ALLOWED, "this node hosts the place, and nobody else may speak in it")
-        if opened.visiting.wants and opened.parts.tree.upstreams:
+        if opened.entry_search.wants and opened.parts.tree.upstreams:
             self._out.reply(request, Entered(command.place, opened.parts.since))  # we are in already
             return
-        contacts = command.contacts or opened.visiting.contacts
+        contacts = command.contacts or opened.entry_search.contacts
         self._context.store.cells.put(_VISITED, command.place, _encode(contacts))
         words = (command.modifiers, command.text, command.waits)
         opened.admission.enter(request, contacts, *words, now)
@@ -228,7 +226,7 @@ class Places(Part):
         if command.for_good and is_out:
             raise Refused(Reason.NOT_A_MEMBER, "you left this place or were put out of it: you are no guest")
         if command.for_good:
-            place.talks.say(request, REQUEST_LEAVE, (), b"", LEAVE_PATIENCE, now)
+            place.guest_requests.say(request, REQUEST_LEAVE, (), b"", LEAVE_PATIENCE, now)
             return
         self._context.store.cells.delete(_VISITED, place.parts.id)
         place.leave()
@@ -261,7 +259,7 @@ class Places(Part):
         self._speak(request, command, now)
 
     def _speak(self, request: int, command: VoiceCommand, now: float) -> None:
-        self._find(command.place, now).voicing.handle_command(request, command, now)
+        self._find(command.place, now).host.handle_command(request, command, now)
 
     @on_command(Reject)
     def reject(self, request: int, command: Reject, now: float) -> None:
@@ -277,7 +275,7 @@ class Places(Part):
         if place.parts.is_voice:
             raise Refused(Reason.NOT_ALLOWED, "this node is the voice of the place: announce instead")
         words = (command.method, command.modifiers, command.body, command.patience)
-        place.talks.say(request, *words, now)
+        place.guest_requests.say(request, *words, now)
 
     @on_command(Look)
     def look(self, request: int, command: Look, now: float) -> None:
@@ -305,22 +303,22 @@ class Places(Part):
             raise Refused(Reason.NOT_ALLOWED, "this node keeps the place for others and reads nothing of it")
         if command.subscription in self._watched:
             raise Refused(Reason.IN_USE, f"there is a subscription {command.subscription} already")
-        since, resumed = place.watching.add(command)
+        since, resumed = place.subscribers.add(command)
         self._watched[command.subscription] = place
         self._out.committed.reply(request, Watching(place.parts.id, since, resumed))
-        place.watching.pump()
-        place.catching_up.ask_due(now)
+        place.subscribers.pump()
+        place.catch_up.ask_due(now)
 
     def handle_unsubscribe(self, request: int, command: Unsubscribe, now: float) -> None:
         """Hand over nothing more to a subscription."""
         watched = self._watched.pop(command.subscription)
-        watched.watching.remove(command.subscription)
+        watched.subscribers.remove(command.subscription)
         self._out.committed.reply(request, Done())
 
     def handle_consumed(self, request: int, command: Consumed, now: float) -> None:
         """Go on with a subscription that is done with so many items."""
         watched = self._watched[command.subscription]
-        watched.watching.handle_consumed(command.subscription, command.items)
+        watched.subscribers.handle_consumed(command.subscription, command.items)
         self._out.committed.reply(request, Done())
 
     # Messages.
@@ -331,7 +329,7 @@ class Places(Part):
         place = self._places[data.unit.topic]
         place.handle_data(peer, data, now)
         if place.parts.keeps:
-            self._keeping.trim_place(place.parts, now)
+            self._kept_places.trim_place(place.parts, now)
 
     @on_message(Enter)
     def handle_enter(self, peer: PeerId, message: Enter, now: float) -> None:
@@ -415,7 +413,7 @@ class Places(Part):
         self._look_at_clock(now)
         known = self._places.get(message.deed.place)
         kept = None if known is None else known.parts
-        self._keeping.handle_keep(peer, message, kept, lambda deed: self._open(deed).parts, now)
+        self._kept_places.handle_keep(peer, message, kept, lambda deed: self._open(deed).parts, now)
 
     @on_message(Kept)
     def handle_kept(self, peer: PeerId, message: Kept, now: float) -> None:
@@ -433,13 +431,13 @@ class Places(Part):
     def handle_heard(self, peer: PeerId, message: Heard, now: float) -> None:
         """Take the receipt of a request, or pass it back."""
         if (place := self._known(peer, message, message.place, now)) is not None:
-            place.talks.handle_heard(peer, message)
+            place.guest_requests.handle_heard(peer, message)
 
     @on_message(Unheard)
     def handle_unheard(self, peer: PeerId, message: Unheard, now: float) -> None:
         """Note that the host is away, or pass it back."""
         if (place := self._known(peer, message, message.place, now)) is not None:
-            place.talks.handle_unheard(peer, message)
+            place.guest_requests.handle_unheard(peer, message)
 
     @on_message(AskTerms)
     def handle_ask_terms(self, peer: PeerId, message: AskTerms, now: float) -> None:
@@ -457,13 +455,13 @@ class Places(Part):
     def handle_yield(self, peer: PeerId, message: Yield, now: float) -> None:
         """Hand the voice over to a peer."""
         if (place := self._known(peer, message, message.place, now)) is not None:
-            place.voicing.handle_yield(peer, message, now)
+            place.host.handle_yield(peer, message, now)
 
     @on_message(Yielded)
     def handle_yielded(self, peer: PeerId, message: Yielded, now: float) -> None:
         """Speak, if the voice was handed over to us."""
         if (place := self._known(peer, message, message.place, now)) is not None:
-            place.voicing.handle_yielded(peer, message, now)
+            place.host.handle_yielded(peer, message, now)
 
     # Links and timers.
 
@@ -525,13 +523,13 @@ class Places(Part):
     def break_silence(self, timer: KeepAliveDue, now: float) -> None:
         """Give a sign of life."""
         if (place := self._timed(timer.place, now)) is not None:
-            place.voicing.break_silence(now)
+            place.host.break_silence(now)
 
     @on_timer(TalkDue)
     def talk_again(self, timer: TalkDue, now: float) -> None:
         """Say again what the host did not answer."""
         if (place := self._timed(timer.place, now)) is not None:
-            place.talks.say_again(now)
+            place.guest_requests.say_again(now)
 
     @on_timer(ReceiptsDue)
     def send_receipts(self, timer: ReceiptsDue, now: float) -> None:
@@ -575,10 +573,10 @@ class Places(Part):
         if place.admission.is_rejected:
             place.admission.is_rejected = False
             self._withdraw(place)
-        elif self._keeping.is_over(place.parts):
+        elif self._kept_places.is_over(place.parts):
             del self._places[place.parts.id]
             place.leave()
-            self._keeping.drop_place(place.parts, Reason.NOT_ALLOWED)
+            self._kept_places.drop_place(place.parts, Reason.NOT_ALLOWED)
 
     def _withdraw(self, place: Place) -> None:
         """Nobody means to be in this place any more; one of which nothing is known is forgotten."""
@@ -588,14 +586,14 @@ class Places(Part):
             del self._places[place.parts.id]
 
     def _open(self, deed: Deed) -> Place:
-        keeps = self._keeping.keeps(deed.place)
+        keeps = self._kept_places.keeps(deed.place)
         opened = Place(deed, self._context, self._config, self._contacts, self._out, keeps)
         self._places[deed.place] = opened
         return opened
 
 
 def _objects(where: Place, name: str, best: bool) -> ObjectsAre:
-    objects, state = where.watching.objects, where.parts.order.applied
+    objects, state = where.subscribers.objects, where.parts.order.applied
     if best:
         found = objects.look_at(name)
         return ObjectsAre(where.parts.id, () if found is None else (found,), state)

@@ -14,20 +14,20 @@ from linnet.event.signing import decode_unit, encode_unit, recall_unit
 from linnet.machine.outbox import Outbox
 from linnet.places.channel.fragment_store import Fragments, Row
 from linnet.places.channel.membership import Membership, Verdict
-from linnet.places.channel.reassembly import Assembly, Began
+from linnet.places.channel.reassembly import Began, Reassembly
 from linnet.places.channel.state_order import Outcome, StateOrder
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Deed, PastTerm, Policy, check_deed
-from linnet.places.multicast.entry_check import Entering
-from linnet.places.multicast.fragment_repair import RANGES, Found, Missing, Replaying
+from linnet.places.multicast.entry_check import EntryCheck
+from linnet.places.multicast.fragment_repair import RANGES, Found, FragmentRepair, ReplayServer
 from linnet.places.multicast.fragmentation import KEYS, Head, head_of
-from linnet.places.multicast.relay_filter import Relaying
-from linnet.places.multicast.sealed_requests import Hearing
+from linnet.places.multicast.relay_filter import RelayFilter
+from linnet.places.multicast.sealed_requests import RequestReceiver
 from linnet.places.multicast.terms import Base, Opening, Shift, Spoken, Terms
 from linnet.places.multicast.tree import Tree
 from linnet.places.sealed.epoch_keys import Ring
-from linnet.places.sealed.guest_keys import Opening as KeyOpening
-from linnet.places.sealed.host_keys import Sealing
+from linnet.places.sealed.guest_keys import GuestKeys
+from linnet.places.sealed.host_keys import HostKeys
 
 DEEDS = "place deed"
 _OPENINGS = "place opening"
@@ -62,20 +62,20 @@ class Parts:
         self.membership.hosts = deed.voices
         self.order = StateOrder(self.id, store.cells, config)
         self.ring = Ring(self.id, store.cells)
-        self.sealing = Sealing(self.id, context, self.fragments, self.ring)
-        self.opening = KeyOpening(self.id, context, self.fragments, self.ring, self.sealing.readers)
-        self.assembly = Assembly(self.fragments, config, self.opening.opened)
+        self.host_keys = HostKeys(self.id, context, self.fragments, self.ring)
+        self.guest_keys = GuestKeys(self.id, context, self.fragments, self.ring, self.host_keys.readers)
+        self.reassembly = Reassembly(self.fragments, config, self.guest_keys.opened)
         self.tree = Tree(self.id, context.peer, config, out)
-        self.relaying = Relaying(self.id, self.membership, out)
-        self.relaying_up = Relaying(self.id, self.membership, out)
+        self.relay_filter = RelayFilter(self.id, self.membership, out)
+        self.relay_filter_up = RelayFilter(self.id, self.membership, out)
         """Upstreams, as far as we know who they are: they get what comes from below."""
         self.toward: PeerId | None = None
         """Who brought the last fragment of the present term: the way to the voice."""
         gaps = self.fragments.missing(RANGES)
-        self.missing = Missing(self.id, config, out, self.fragments.next, gaps)
-        self.replaying = Replaying(self.id, _Shelf(self), self.membership, out, config.replay_rate)
-        self.entering = Entering(self.id, context.card_check)
-        self.hearing = Hearing(self.id, context.key, store.cells, config, context.card_check)
+        self.fragment_repair = FragmentRepair(self.id, config, out, self.fragments.next, gaps)
+        self.replay_server = ReplayServer(self.id, _Shelf(self), self.membership, out, config.replay_rate)
+        self.entry_check = EntryCheck(self.id, context.card_check)
+        self.request_receiver = RequestReceiver(self.id, context.key, store.cells, config, context.card_check)
         self.terms = self._recall_terms()
         self.yielded = store.cells.get(_YIELDED, self.id)
         """The opening of the last term of ours that we handed over: nothing more is said in it."""
@@ -233,7 +233,7 @@ class Parts:
     def close_before(self, notice: Head) -> None:
         """What was said before this notice and is not here is not for us: nobody is asked for it any more."""
         self.fragments.pass_over(self.fragments.upto, notice.fragment - 1)
-        self.missing.start(notice.fragment)
+        self.fragment_repair.start(notice.fragment)
 
     def start_over(self) -> None:
         """Nobody let us in as it seems now: know nothing of the line and of who is in."""
@@ -244,7 +244,7 @@ class Parts:
         self.terms = self._recall_terms()
         self.told, self.entry = (0, -1), None
         self.membership.undo(0)
-        self.missing.rewind(0, 0)
+        self.fragment_repair.rewind(0, 0)
 
     def keep_beside(self, verified: Verified, now: float) -> None:
         """A fragment that is not in the line, and that an opening names: it stands where that one says."""
@@ -268,7 +268,7 @@ class Parts:
 
     def recall_state(self, message: int) -> list[Outcome]:
         """Offer a change of state that is held to the order once more: the state before it is known now."""
-        began = next(self.assembly.historic(message), None)
+        began = next(self.reassembly.historic(message), None)
         if not isinstance(began, Began) or began.header.delta is None:
             return []
         return self.order.offered(message, began.header.delta, began.modifiers, began.header.hash)
@@ -278,7 +278,7 @@ class Parts:
         messages: list[int] = []
         at = self.fragments.standing.state
         while at:
-            began = next(self.assembly.historic(at), None)
+            began = next(self.reassembly.historic(at), None)
             if not isinstance(began, Began) or began.header.delta is None:
                 return []  # it is not held, or its key is not
             messages.append(at)
@@ -290,7 +290,7 @@ class Parts:
         for message in range(1, self.fragments.standing.message + 1):
             row = self.fragments.get_at(message, 0)
             if row is not None and row.flags & KEYS:
-                self.opening.stored(row, True, now)
+                self.guest_keys.stored(row, True, now)
 
     def unit_of(self, event: EventId) -> Unverified | None:
         """A fragment that is held, in the line or beside it."""

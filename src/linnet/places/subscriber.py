@@ -23,13 +23,13 @@ from linnet.machine.outbox import Outbox
 from linnet.places.channel.packet import Packet
 from linnet.places.channel.reassembly import Began, Broken, Finished, More, Piece, Step
 from linnet.places.commands import WatchPlace
-from linnet.places.delivery_window import TAKEN, Handing, request_mark
-from linnet.places.guest_requests import Requests, items_of
-from linnet.places.history_query import LookingBack, author_of
+from linnet.places.delivery_window import TAKEN, DeliveryWindow, request_mark
+from linnet.places.guest_requests import PendingRequests, items_of
+from linnet.places.history_query import HistoryQuery, author_of
 from linnet.places.items import Body, Changed, Knocked, Lost, PlaceItem, Said, TakenBack
 from linnet.places.multicast.fragmentation import KEYS
 from linnet.places.place_setup import Parts
-from linnet.places.social.method_dispatch import Slicer
+from linnet.places.social.method_dispatch import MethodDispatch
 from linnet.places.social.objects import Objects
 from linnet.trace.records import Kind, Record
 
@@ -58,15 +58,20 @@ class _Open:
         """From the store; None: it is handed what comes."""
 
 
-class Watcher:
+class Subscriber:
     """One subscription without an end."""
 
     def __init__(
-        self, parts: Parts, handing: Handing, first: int, hears: Callable[[str], bool], silent: bool = False
+        self,
+        parts: Parts,
+        window: DeliveryWindow,
+        first: int,
+        hears: Callable[[str], bool],
+        silent: bool = False,
     ) -> None:
         """`hears`: whether a method is for this one; `silent`: none is."""
         self._parts = parts
-        self._handing = handing
+        self._window = window
         self._hears = hears
         self._silent = silent
         self._first = self._next = first
@@ -91,16 +96,16 @@ class Watcher:
     @property
     def position(self) -> int:
         """The first message that it has not handled whole."""
-        return min((*self._handing.messages, *self._open, *self._holes, *self._found, self._next))
+        return min((*self._window.messages, *self._open, *self._holes, *self._found, self._next))
 
     @property
     def has_ended(self) -> bool:
         """Whether nothing more comes."""
-        return self._handing.ended
+        return self._window.ended
 
     def tell_news(self, steps: Iterable[Step], author: AuthorId) -> None:
         """Hand over what is news now; it is in the store already."""
-        if not self._silent and not self._handing.ended:
+        if not self._silent and not self._window.ended:
             for step in steps:
                 self._tell(step, author)
         self.pump()
@@ -129,12 +134,12 @@ class Watcher:
         self.pump(promised)
         if len(self._aside) > ASIDE_ITEMS or self._aside_bytes > ASIDE_BYTES:
             self._aside.clear()
-            self._handing.end(Reason.SUBSCRIBER_SLOW)
-        self._handing.flush(promised)
+            self._window.end(Reason.SUBSCRIBER_SLOW)
+        self._window.flush(promised)
 
     def handle_consumed(self, items: int) -> None:
         """Go on: the application is done with so many items."""
-        for mark in self._handing.take_handled(items):
+        for mark in self._window.take_handled(items):
             if mark == TAKEN:
                 self.taken = ()
             else:
@@ -151,7 +156,7 @@ class Watcher:
                 self._ready.pop(each.message, None)
                 self._put_aside(Lost(self._parts.id, each.message, each.message, each.reason), 0)
         self._next = min(self._next, first)
-        self._handing.forget(first)
+        self._window.forget(first)
         for known in (self._holes, self._found, self._lost, self._ready):
             for message in [each for each in known if each >= first]:
                 del known[message]
@@ -168,16 +173,16 @@ class Watcher:
 
     def end(self) -> None:
         """Hand over nothing more, as was asked."""
-        self._handing.end(None)
-        self._handing.flush(promised=False)
+        self._window.end(None)
+        self._window.flush(promised=False)
 
     def pump(self, promised: bool = True) -> None:
         """Hand over what is there, while there is room."""
-        while self._handing.has_room:
+        while self._window.has_room:
             if self._aside:
                 item, mark = self._aside.popleft()
                 self._aside_bytes -= len(item.data) if isinstance(item, Body) else 0
-                self._handing.hand([item], mark)
+                self._window.hand([item], mark)
             elif self._ready:
                 self._read(next(iter(self._ready)))
             elif self._found:
@@ -190,7 +195,7 @@ class Watcher:
             else:
                 self._give_up()
                 break
-        self._handing.flush(promised)
+        self._window.flush(promised)
 
     # Inside.
 
@@ -204,13 +209,13 @@ class Watcher:
                 self._holes.pop(message, None)
                 self._lost.pop(message, None)
                 self._found[message] = None
-            elif message == self._next and not self._ready and self._handing.has_room:
+            elif message == self._next and not self._ready and self._window.has_room:
                 self._next += 1
                 self._begin(step, author, None)
         elif (
             opened.steps is None
             and message not in self._ready
-            and self._handing.has_room
+            and self._window.has_room
             and not isinstance(step, More)
         ):
             self._hand(opened, step)
@@ -219,12 +224,12 @@ class Watcher:
 
     def _look_at(self, message: int) -> None:
         """Begin with a message of the store, or note that it is not there."""
-        steps = self._parts.assembly.historic(message)
+        steps = self._parts.reassembly.historic(message)
         step = next(steps, None)
         if isinstance(step, Began):
             self._begin(step, author_of(self._parts, message), steps)
         elif isinstance(step, Broken):
-            self._handing.hand([Lost(self._parts.id, message, message, step.reason)], message)
+            self._window.hand([Lost(self._parts.id, message, message, step.reason)], message)
         elif not self._is_mute(message):
             self._holes[message] = None
             if len(self._holes) > HOLES:
@@ -237,7 +242,7 @@ class Watcher:
         row = self._parts.fragments.get_at(message, 0)
         if row is not None and row.flags & KEYS:
             return True
-        if message > self._historic or not self._parts.opening.is_locked(message):
+        if message > self._historic or not self._parts.guest_keys.is_locked(message):
             return False
         self._tell_lost(message, message, Reason.KEY_MISSING)  # it is handed over when the key has come
         return True
@@ -251,13 +256,13 @@ class Watcher:
             self._ready[message] = None
         historic = message <= self._historic
         said = Said(self._parts.id, message, None, author, began.method, began.modifiers, historic)
-        self._handing.hand([said], message)
+        self._window.hand([said], message)
 
     def _read(self, message: int) -> None:
         """The next piece of a message from the store; where there is none it is handed what comes."""
         opened = self._open[message]
         if opened.steps is None:
-            opened.steps = self._parts.assembly.go_on(opened.began, opened.body)
+            opened.steps = self._parts.reassembly.go_on(opened.began, opened.body)
         step = next(opened.steps, None)
         if step is not None:
             self._hand(opened, step)
@@ -274,12 +279,12 @@ class Watcher:
             case Piece(_, offset, data):
                 if offset == opened.body:  # otherwise it was handed over before
                     opened.body += len(data)
-                    self._handing.hand([Body(place, message, None, offset, data, False)], message)
+                    self._window.hand([Body(place, message, None, offset, data, False)], message)
                 return
             case Finished(_, length):
-                self._handing.hand([Body(place, message, None, length, b"", True)], message)
+                self._window.hand([Body(place, message, None, length, b"", True)], message)
             case Broken(_, reason):
-                self._handing.hand([Lost(place, message, message, reason)], message)
+                self._window.hand([Lost(place, message, message, reason)], message)
             case Began() | More():
                 return
         del self._open[message]
@@ -287,9 +292,9 @@ class Watcher:
 
     def _give_up(self) -> None:
         """Where no fragment is missing any more, holes are messages that are not for us, or were evicted."""
-        if not self._holes or self._parts.missing.count:
+        if not self._holes or self._parts.fragment_repair.count:
             return
-        holes = [message for message in sorted(self._holes) if not self._parts.opening.is_locked(message)]
+        holes = [message for message in sorted(self._holes) if not self._parts.guest_keys.is_locked(message)]
         if not holes:
             return
         for message in holes:
@@ -304,14 +309,14 @@ class Watcher:
             first = last = message
 
     def _tell_lost(self, first: int, last: int, reason: Reason) -> None:
-        self._handing.hand([Lost(self._parts.id, first, last, reason)], last)
+        self._window.hand([Lost(self._parts.id, first, last, reason)], last)
         for message in range(max(first, last - HOLES + 1), last + 1):
             self._lost[message] = None
             if len(self._lost) > HOLES:
                 del self._lost[next(iter(self._lost))]
 
 
-class Watching:
+class Subscribers:
     """The watchers of one place."""
 
     def __init__(self, parts: Parts, config: DeliveryConfig, out: Outbox) -> None:
@@ -320,12 +325,12 @@ class Watching:
         self._config = config
         self._cells: Cells = parts.context.store.cells
         self._commands: dict[int, WatchPlace] = {}
-        self._watchers: dict[int, Watcher] = {}
-        self._ranges: dict[int, LookingBack] = {}
-        self._slicer: Slicer[int] = Slicer()
+        self._watchers: dict[int, Subscriber] = {}
+        self._ranges: dict[int, HistoryQuery] = {}
+        self._dispatch: MethodDispatch[int] = MethodDispatch()
         self._watches: dict[int, int] = {}
         self._positions: dict[int, tuple[int, tuple[int, ...]]] = {}
-        self._requests = Requests(parts.id, self._cells)
+        self._requests = PendingRequests(parts.id, self._cells)
         self.objects: Objects[int] = Objects(lambda: parts.order.state)
 
     def __contains__(self, subscription: int) -> bool:
@@ -343,19 +348,19 @@ class Watching:
         if len(self._commands) >= WATCHERS:
             raise Refused(Reason.TOO_MANY, f"{WATCHERS} watch this place")
         number = command.subscription
-        handing = Handing(number, self._config.window_items, self._parts.config.watch_bytes, self._out)
+        window = DeliveryWindow(number, self._config.window_items, self._parts.config.watch_bytes, self._out)
         if command.until is not None:
-            looking_back = self._ranges[number] = LookingBack(command, self._parts, handing)
+            query = self._ranges[number] = HistoryQuery(command, self._parts, window)
             self._commands[number] = command
-            return looking_back.first, False
+            return query.first, False
         if command.objects is not None:
             self._watches[number] = self.objects.watch(command.objects, number)
         for method in command.methods or ():
-            self._slicer.add(method, number)
+            self._dispatch.add(method, number)
         first, resumed = self._first(command)
         silent = command.methods == ()
-        watcher = self._watchers[number] = Watcher(
-            self._parts, handing, first, lambda method: self._is_for(number, method), silent
+        watcher = self._watchers[number] = Subscriber(
+            self._parts, window, first, lambda method: self._is_for(number, method), silent
         )
         self._commands[number] = command
         kept = None if command.durable is None else self._cells.get(_PLACES, self._key(command))
@@ -375,7 +380,7 @@ class Watching:
         self._ranges.pop(subscription, None)
         self.objects.unwatch(self._watches.pop(subscription, 0))
         for method in command.methods or ():
-            self._slicer.remove(method, subscription)
+            self._dispatch.remove(method, subscription)
         watcher = self._watchers.pop(subscription, None)
         if watcher is not None:
             watcher.end()
@@ -417,23 +422,23 @@ class Watching:
         watcher.tell_aside(items, promised)
         self._record_end(watcher, was_ended, promised)
 
-    def _record_end(self, watcher: Watcher, was_ended: bool, promised: bool = True) -> None:
+    def _record_end(self, watcher: Subscriber, was_ended: bool, promised: bool = True) -> None:
         if watcher.has_ended and not was_ended:
             ended = Record(Kind.DROPPED, self._parts.id, reason=Reason.SUBSCRIBER_SLOW, note="watcher")
             (self._out.committed if promised else self._out).record(ended)
 
     def pump(self) -> None:
         """Hand over what has come to be there, and what will not come any more."""
-        for looking_back in self._ranges.values():
-            looking_back.pump()
+        for query in self._ranges.values():
+            query.pump()
         for watcher in self._watchers.values():
             watcher.pump()
 
     def handle_consumed(self, subscription: int, items: int) -> None:
         """Go on with a watcher: the application is done with so many items."""
-        looking_back = self._ranges.get(subscription)
-        if looking_back is not None:
-            looking_back.handle_consumed(items)
+        query = self._ranges.get(subscription)
+        if query is not None:
+            query.handle_consumed(items)
             return
         watcher, command = self._watchers[subscription], self._commands[subscription]
         watcher.handle_consumed(items)
@@ -464,7 +469,7 @@ class Watching:
 
     def _is_for(self, number: int, method: str) -> bool:
         methods = self._commands[number].methods
-        return methods is None or number in self._slicer.dispatch(method)[1]
+        return methods is None or number in self._dispatch.dispatch(method)[1]
 
     def _first(self, command: WatchPlace) -> tuple[int, bool]:
         if command.durable is not None:

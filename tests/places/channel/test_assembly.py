@@ -17,12 +17,12 @@ from linnet.places.channel.fragment_store import Fragments, New, Row
 from linnet.places.channel.packet import Header, Modifier, encode_header, render
 from linnet.places.channel.reassembly import (
     TOLD_AT_ONCE,
-    Assembly,
     Began,
     Broken,
     Finished,
     More,
     Piece,
+    Reassembly,
     Step,
 )
 from linnet.places.config import PlacesConfig
@@ -66,7 +66,7 @@ class Guest:
     def __init__(self) -> None:
         store = MemoryStore()
         self.fragments = Fragments(PLACE, store.log, store.cells)
-        self.assembly = Assembly(self.fragments)
+        self.assembly = Reassembly(self.fragments)
 
     def take(self, number: int, piece: tuple[int, int, int, bytes]) -> list[Step]:
         outcome = self.fragments.store(*said(number, piece), 0.0)
@@ -137,7 +137,7 @@ def test_a_body_that_was_under_way_before_a_restart_goes_on() -> None:
     cut = pieces(1, text(whole), 60)
     for number in range(len(cut) - 1):
         guest.take(number, cut[number])
-    guest.assembly = Assembly(guest.fragments)
+    guest.assembly = Reassembly(guest.fragments)
     steps = guest.take(len(cut) - 1, cut[-1])
     assert [type(step) for step in steps] == [Began, *[Piece] * TOLD_AT_ONCE, More, Finished]
     assert steps[-1] == Finished(1, len(whole))
@@ -206,7 +206,7 @@ def test_a_broken_message_is_told_once() -> None:
 
 def test_too_many_messages_under_way() -> None:
     guest = Guest()
-    guest.assembly = Assembly(guest.fragments, most_open=1)
+    guest.assembly = Reassembly(guest.fragments, most_open=1)
     first, second = pieces(1, text(b"x" * 100), 80), pieces(2, text(b"y" * 100), 80)
     guest.take(0, first[0])
     assert guest.take(1, second[0]) == [Broken(2, Reason.TOO_MANY, "1 messages are under way")]
@@ -216,7 +216,7 @@ def test_too_many_messages_under_way() -> None:
 def test_modifiers_that_wait_are_bounded_in_bytes() -> None:
     guest = Guest()
     limits = PlacesConfig(modifier_bytes=1024)
-    guest.assembly = Assembly(guest.fragments, limits)
+    guest.assembly = Reassembly(guest.fragments, limits)
     wide = (Modifier(":", "_volume", b"1" * 900),)
     cuts = [pieces(message, text(b"x", wide), 900) for message in range(1, 9)]
     assert [guest.take(number, cut[0]) for number, cut in enumerate(cuts)] == [[]] * 8
@@ -241,7 +241,7 @@ def test_a_piece_whose_key_is_missing_waits() -> None:
     def opened(event: Event, row: Row) -> bytes | None:
         return event.body if keys else None
 
-    guest.assembly = Assembly(guest.fragments, opened=opened)
+    guest.assembly = Reassembly(guest.fragments, opened=opened)
     assert guest.take(0, pieces(1, text(b"Hello"), 1000)[0]) == []
     keys.append(1)
     assert list(guest.assembly.resume(1)) == [began(1), Piece(1, 0, b"Hello"), Finished(1, 5)]
@@ -253,5 +253,5 @@ def test_a_piece_that_cannot_be_opened_breaks_its_message() -> None:
     def opened(event: Event, row: Row) -> bytes | None:
         raise RemoteError(Reason.UNDECRYPTABLE, "no")
 
-    guest.assembly = Assembly(guest.fragments, opened=opened)
+    guest.assembly = Reassembly(guest.fragments, opened=opened)
     assert guest.take(0, pieces(1, text(b"Hello"), 1000)[0]) == [Broken(1, Reason.UNDECRYPTABLE, "no")]

@@ -19,20 +19,20 @@ from linnet.places.multicast.fragmentation import (
     PIECE_BYTES,
     Change,
     Cut,
-    Cutting,
     Flag,
+    Fragmenter,
     Head,
     Piece,
     encode_head,
 )
 
 
-def drained(cutting: Cutting) -> list[Piece]:
+def drained(cutting: Fragmenter) -> list[Piece]:
     return list(iter(cutting.take, None))
 
 
 def test_a_long_message_has_exact_sizes_offsets_and_flags() -> None:
-    cutting = Cutting()
+    cutting = Fragmenter()
     cutting.open(1)
     cutting.feed(1, b"x" * 150_100)
     cutting.finish(1)
@@ -46,7 +46,7 @@ def test_a_long_message_has_exact_sizes_offsets_and_flags() -> None:
 
 
 def test_an_empty_body_is_one_piece_first_and_last() -> None:
-    cutting = Cutting()
+    cutting = Fragmenter()
     cutting.open(7)
     assert cutting.take() is None
     cutting.finish(7)
@@ -54,7 +54,7 @@ def test_an_empty_body_is_one_piece_first_and_last() -> None:
 
 
 def test_the_first_piece_leaves_before_the_body_ends() -> None:
-    cutting = Cutting(piece_bytes=4)
+    cutting = Fragmenter(piece_bytes=4)
     cutting.open(1)
     cutting.feed(1, b"abcde")
     assert drained(cutting) == [Piece(1, 0, b"abcd", True, False)]
@@ -65,7 +65,7 @@ def test_the_first_piece_leaves_before_the_body_ends() -> None:
 
 
 def test_what_is_flushed_leaves_though_it_fills_no_piece() -> None:
-    cutting = Cutting(piece_bytes=4)
+    cutting = Fragmenter(piece_bytes=4)
     cutting.open(1)
     cutting.flush(1)
     assert cutting.take() is None
@@ -78,7 +78,7 @@ def test_what_is_flushed_leaves_though_it_fills_no_piece() -> None:
 
 
 def test_small_messages_get_in_between() -> None:
-    cutting = Cutting(piece_bytes=2)
+    cutting = Fragmenter(piece_bytes=2)
     cutting.open(1)
     cutting.feed(1, b"aabbccdd")
     cutting.finish(1)
@@ -92,7 +92,7 @@ def test_small_messages_get_in_between() -> None:
 
 
 def test_whoever_writes_too_fast_is_told() -> None:
-    cutting = Cutting(piece_bytes=4, held_pieces=2)
+    cutting = Fragmenter(piece_bytes=4, held_pieces=2)
     cutting.open(1)
     cutting.feed(1, b"1234567")
     assert cutting.room(1) == 1
@@ -106,7 +106,7 @@ def test_whoever_writes_too_fast_is_told() -> None:
 
 
 def test_only_open_messages_are_written_and_not_too_many() -> None:
-    cutting = Cutting()
+    cutting = Fragmenter()
     reasons = []
     cutting.open(0)
     cutting.finish(0)
@@ -136,7 +136,7 @@ def test_only_open_messages_are_written_and_not_too_many() -> None:
     order=st.randoms(use_true_random=False),
 )
 def test_interleaved_messages_are_whole_again(bodies: list[list[bytes]], order: Random) -> None:
-    cutting = Cutting(piece_bytes=4, held_pieces=16)
+    cutting = Fragmenter(piece_bytes=4, held_pieces=16)
     steps = [(message, part) for message, parts in enumerate(bodies) for part in [*parts, None]]
     queues: dict[int, list[bytes | None]] = {}
     for message, part in steps:

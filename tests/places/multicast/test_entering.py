@@ -10,7 +10,7 @@ from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.places.messages import Enter
 from linnet.places.multicast import entry_check
-from linnet.places.multicast.entry_check import FRESH_MS, Entering, make_enter
+from linnet.places.multicast.entry_check import FRESH_MS, EntryCheck, make_enter
 from linnet.sim.clock import START
 from linnet.testing.identities import known_identity
 
@@ -35,14 +35,14 @@ def enter(at_ms: int = NOW_MS, place: TopicId = PLACE) -> Enter:
     )
 
 
-def refused(door: Entering, asked: Enter, link: PeerId = ANNA.peer, now: float = START) -> Reason:
+def refused(door: EntryCheck, asked: Enter, link: PeerId = ANNA.peer, now: float = START) -> Reason:
     with pytest.raises(RemoteError) as raised:
         door.check(asked, link, now)
     return raised.value.reason
 
 
 def test_a_signed_word_of_the_peer_itself_is_taken_also_twice() -> None:
-    door = Entering(PLACE)
+    door = EntryCheck(PLACE)
     door.check(enter(), ANNA.peer, START)
     door.check(enter(), ANNA.peer, START + 1)
     door.check(enter(NOW_MS + 5), ANNA.peer, START)
@@ -51,7 +51,7 @@ def test_a_signed_word_of_the_peer_itself_is_taken_also_twice() -> None:
 
 
 def test_it_cannot_be_replayed_from_elsewhere_later_or_into_another_place() -> None:
-    door = Entering(PLACE)
+    door = EntryCheck(PLACE)
     assert refused(door, enter(), link=EVE.peer) is Reason.REPLAYING
     assert refused(door, enter(), now=START + FRESH_MS / 1000 + 1) is Reason.STALE
     assert refused(door, enter(NOW_MS + FRESH_MS + 1)) is Reason.FUTURE_TIME
@@ -77,21 +77,21 @@ def test_it_cannot_be_replayed_from_elsewhere_later_or_into_another_place() -> N
     ],
 )
 def test_every_field_is_signed(change: dict[str, object]) -> None:
-    assert refused(Entering(PLACE), msgspec.structs.replace(enter(), **change)) is Reason.BAD_SIGNATURE
+    assert refused(EntryCheck(PLACE), msgspec.structs.replace(enter(), **change)) is Reason.BAD_SIGNATURE
 
 
 def test_the_card_must_be_signed_and_good_now() -> None:
     forged = msgspec.structs.replace(ANNA.card, label="x")
     asked = make_enter(ANNA.device, forged, PLACE, NOW_MS)
-    assert refused(Entering(PLACE), asked) is Reason.BAD_SIGNATURE
+    assert refused(EntryCheck(PLACE), asked) is Reason.BAD_SIGNATURE
     later = ANNA.card.not_after + 1_000
     asked = make_enter(ANNA.device, ANNA.card, PLACE, later * 1000)
-    assert refused(Entering(PLACE), asked, now=later) is Reason.CARD_EXPIRED
+    assert refused(EntryCheck(PLACE), asked, now=later) is Reason.CARD_EXPIRED
 
 
 def test_the_memory_is_bounded_and_forgets_only_what_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entry_check, "DEVICES", 1)
-    door = Entering(PLACE)
+    door = EntryCheck(PLACE)
     door.check(enter(), ANNA.peer, START)
     other = make_enter(EVE.device, EVE.card, PLACE, NOW_MS)
     assert refused(door, other, link=EVE.peer) is Reason.TOO_MANY

@@ -20,9 +20,9 @@ from linnet.places.multicast.sealed_requests import (
     OPEN_EACH,
     PATIENCE,
     TALK_PIECE,
-    Hearing,
     Request,
-    Talking,
+    RequestReceiver,
+    RequestSender,
     check_heard,
     seal_piece,
 )
@@ -36,12 +36,12 @@ HOST, ANNA, EVE = known_identity("host"), known_identity("anna"), known_identity
 ENTROPY = SeededEntropy(2, "hearing")
 
 
-def talking(next_request: int = 1) -> Talking:
-    return Talking(PLACE, ANNA.device, ANNA.card, PlacesConfig(), ENTROPY, next_request)
+def talking(next_request: int = 1) -> RequestSender:
+    return RequestSender(PLACE, ANNA.device, ANNA.card, PlacesConfig(), ENTROPY, next_request)
 
 
-def hearing(cells: Cells | None = None, config: PlacesConfig | None = None) -> Hearing:
-    return Hearing(PLACE, HOST.device, cells or MemoryStore().cells, config or PlacesConfig())
+def hearing(cells: Cells | None = None, config: PlacesConfig | None = None) -> RequestReceiver:
+    return RequestReceiver(PLACE, HOST.device, cells or MemoryStore().cells, config or PlacesConfig())
 
 
 def piece(offset: int, data: bytes, last: bool, request: int = 1) -> Talk:
@@ -49,7 +49,7 @@ def piece(offset: int, data: bytes, last: bool, request: int = 1) -> Talk:
     return seal_piece(ANNA.device, blank, data, ENTROPY)
 
 
-def refused(host: Hearing, talk: Talk, now: float = START) -> Reason:
+def refused(host: RequestReceiver, talk: Talk, now: float = START) -> Reason:
     with pytest.raises(RemoteError) as raised:
         host.take(talk, now)
     return raised.value.reason

@@ -14,7 +14,7 @@ from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox
 from linnet.places.config import PlacesConfig
 from linnet.places.messages import Code, Replay
-from linnet.places.multicast.fragment_repair import RANGES, WANTED, Missing
+from linnet.places.multicast.fragment_repair import RANGES, WANTED, FragmentRepair
 from linnet.places.multicast.fragmentation import Flag, Head
 from linnet.trace.records import Record
 
@@ -40,7 +40,7 @@ class Due(NamedTuple):
     records: list[Record]
 
 
-class Lacking(Missing):
+class Lacking(FragmentRepair):
     """What one node lacks, and its outbox, which gets nothing but records."""
 
     def __init__(
@@ -222,7 +222,7 @@ def test_a_huge_jump_costs_nothing() -> None:
     assert found.count == 10**12 - 1
 
 
-def raised_by(found: Missing, fragment: int) -> Reason:
+def raised_by(found: FragmentRepair, fragment: int) -> Reason:
     with pytest.raises(RemoteError) as raised:
         found.arrived(head(fragment), 0.0)
     return raised.value.reason

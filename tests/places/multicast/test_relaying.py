@@ -9,7 +9,7 @@ from linnet.core.ids import AuthorId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox
 from linnet.places.multicast.fragmentation import Change, Flag, Head
-from linnet.places.multicast.relay_filter import Relaying, Verdict
+from linnet.places.multicast.relay_filter import RelayFilter, Verdict
 from linnet.trace.records import Kind, Record
 
 PLACE = TopicId(b"t" * 32)
@@ -44,7 +44,7 @@ class Targets(NamedTuple):
     records: list[Record]
 
 
-class Relays(Relaying):
+class Relays(RelayFilter):
     """Who fragments are passed on to, and the outbox: it asks for nothing but records behind the commit."""
 
     def __init__(self, members: Members) -> None:

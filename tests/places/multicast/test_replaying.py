@@ -13,7 +13,7 @@ from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.machine.outbox import Outbox
 from linnet.places.messages import Code, Replay, Replayed
-from linnet.places.multicast.fragment_repair import ASKERS, Found, Replaying
+from linnet.places.multicast.fragment_repair import ASKERS, Found, ReplayServer
 from linnet.places.multicast.fragmentation import Change, Flag, Head
 from linnet.places.multicast.relay_filter import Verdict
 from linnet.trace.records import Kind, Record
@@ -74,7 +74,7 @@ class Answer(NamedTuple):
     blame: Blame | None = None
 
 
-class Server(Replaying):
+class Server(ReplayServer):
     """Answers, and their outbox."""
 
     def __init__(self, members: Members, rate: float = 2000.0) -> None:

@@ -13,7 +13,7 @@ from linnet.places.messages import Talk
 from linnet.places.multicast.sealed_requests import (
     TALK_PIECE,
     WAITING,
-    Talking,
+    RequestSender,
     check_heard,
     check_piece,
     open_piece,
@@ -26,9 +26,9 @@ PLACE = TopicId(b"t" * 32)
 HOST, ANNA, EVE = known_identity("host"), known_identity("anna"), known_identity("eve")
 
 
-def talking(config: PlacesConfig | None = None, next_request: int = 1) -> Talking:
+def talking(config: PlacesConfig | None = None, next_request: int = 1) -> RequestSender:
     entropy = SeededEntropy(1, "talking")
-    return Talking(PLACE, ANNA.device, ANNA.card, config or PlacesConfig(), entropy, next_request)
+    return RequestSender(PLACE, ANNA.device, ANNA.card, config or PlacesConfig(), entropy, next_request)
 
 
 def refusal(piece: Talk) -> Reason:

@@ -9,7 +9,7 @@ from linnet.core.errors import Refused, StoreError
 from linnet.core.reasons import Reason
 from linnet.places.sealed import epoch_keys
 from linnet.places.sealed.guest_keys import LIFE
-from linnet.places.sealed.host_keys import Sealing
+from linnet.places.sealed.host_keys import HostKeys
 from linnet.places.sealed.key_boxes import decode_boxes
 
 
@@ -22,7 +22,7 @@ def test_an_epoch_begins_with_every_term_and_behind_every_removal() -> None:
     assert not voice.sealing.is_due(1, 0)
     assert voice.sealing.is_due(1, 1)
     assert voice.sealing.is_due(2, 0)
-    after = Sealing(PLACE, voice.context, voice.fragments, voice.ring)
+    after = HostKeys(PLACE, voice.context, voice.fragments, voice.ring)
     assert not after.is_due(1, 0), "it goes on after a restart"
 
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId
 from linnet.places.channel.packet import covers
-from linnet.places.social.method_dispatch import GivenUp, Opened, Slicer
+from linnet.places.social.method_dispatch import GivenUp, MethodDispatch, Opened
 
 _names = st.sampled_from(["", "_m", "_m_p", "_m_p_s", "_m_q", "_n", "_mp"])
 
 
 def test_e3_the_most_specific_name_wins_and_then_the_catch_all() -> None:
-    slicer: Slicer[str] = Slicer()
+    slicer: MethodDispatch[str] = MethodDispatch()
     slicer.add("", "all")
     slicer.add("_message", "messages")
     slicer.add("_message_public", "public")
@@ -25,14 +25,14 @@ def test_e3_the_most_specific_name_wins_and_then_the_catch_all() -> None:
 
 
 def test_several_listeners_of_one_name_all_hear_it_once() -> None:
-    slicer: Slicer[str] = Slicer()
+    slicer: MethodDispatch[str] = MethodDispatch()
     for listener in ("first", "second", "first"):
         slicer.add("_message", listener)
     assert slicer.dispatch("_message") == ("_message", ("first", "second"))
 
 
 def test_listeners_come_and_go_at_run_time() -> None:
-    slicer: Slicer[str] = Slicer()
+    slicer: MethodDispatch[str] = MethodDispatch()
     assert slicer.dispatch("_message") == (None, ())
     slicer.add("", "all")
     slicer.add("_message", "one")
@@ -45,13 +45,13 @@ def test_listeners_come_and_go_at_run_time() -> None:
 
 
 def test_an_older_listener_makes_sense_of_a_newer_method() -> None:
-    slicer: Slicer[str] = Slicer()
+    slicer: MethodDispatch[str] = MethodDispatch()
     slicer.add("_message", "written long ago")
     assert slicer.begin(1, "_message_public_sung_in_chorus") == Opened("_message", ("written long ago",))
 
 
 def test_later_pieces_go_by_message_to_whoever_heard_the_beginning() -> None:
-    slicer: Slicer[str] = Slicer()
+    slicer: MethodDispatch[str] = MethodDispatch()
     slicer.add("_message", "one")
     slicer.add("_message", "two")
     slicer.begin(7, "_message_public")
@@ -65,7 +65,7 @@ def test_later_pieces_go_by_message_to_whoever_heard_the_beginning() -> None:
 
 
 def test_requests_of_two_guests_with_the_same_number_stay_apart() -> None:
-    slicer: Slicer[str] = Slicer()
+    slicer: MethodDispatch[str] = MethodDispatch()
     slicer.add("_a", "a")
     slicer.add("_b", "b")
     alice, bob = AuthorId(b"a" * 32), AuthorId(b"b" * 32)
@@ -75,7 +75,7 @@ def test_requests_of_two_guests_with_the_same_number_stay_apart() -> None:
 
 
 def test_open_messages_are_bounded_and_the_oldest_is_given_up_by_name() -> None:
-    slicer: Slicer[str] = Slicer(limit=2)
+    slicer: MethodDispatch[str] = MethodDispatch(limit=2)
     slicer.add("", "all")
     assert [slicer.begin(message, "_m").given_up for message in (1, 2, 2, 3)] == [
         None,
@@ -87,19 +87,19 @@ def test_open_messages_are_bounded_and_the_oldest_is_given_up_by_name() -> None:
 
 
 def test_a_message_that_nobody_hears_is_not_remembered() -> None:
-    slicer: Slicer[str] = Slicer()
+    slicer: MethodDispatch[str] = MethodDispatch()
     assert slicer.begin(1, "_m") == Opened(None, ())
     assert len(slicer) == 0
 
 
 def test_a_name_that_cannot_come_is_refused() -> None:
     with pytest.raises(Refused):
-        Slicer[str]().add("_a b", "x")
+        MethodDispatch[str]().add("_a b", "x")
 
 
 @given(st.dictionaries(_names, st.integers()), _names)
 def test_dispatch_equals_the_longest_name_that_covers(known: dict[str, int], method: str) -> None:
-    slicer: Slicer[int] = Slicer()
+    slicer: MethodDispatch[int] = MethodDispatch()
     for name, listener in known.items():
         slicer.add(name, listener)
     best = max((name for name in known if covers(name, method)), key=len, default=None)

@@ -109,7 +109,7 @@ class _Under:
         """Bytes of the body that were told; None: it did not begin."""
 
 
-class Assembly:
+class Reassembly:
     """The messages of one place that are under way. `live` ones are told as their pieces arrive."""
 
     def __init__(

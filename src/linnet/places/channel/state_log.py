@@ -63,7 +63,7 @@ _decode_step = msgspec.msgpack.Decoder(Step).decode
 _decode_meta = msgspec.msgpack.Decoder(Meta).decode
 
 
-class Steps:
+class StateLog:
     """Reads everything once, at the beginning; then writes what changes."""
 
     def __init__(self, place: TopicId, cells: Cells, limits: PlacesConfig) -> None:

@@ -21,7 +21,7 @@ from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.places.channel.packet import Ignored, Modifier
 from linnet.places.channel.state import Changes, State
-from linnet.places.channel.state_log import Meta, Step, Steps
+from linnet.places.channel.state_log import Meta, StateLog, Step
 from linnet.places.config import PlacesConfig
 
 HELD_MESSAGES = 1024
@@ -97,7 +97,7 @@ class StateOrder:
     ) -> None:
         self._limits = limits or PlacesConfig()
         self._held, self._kept = held, kept
-        self._steps = Steps(place, cells, self._limits)
+        self._steps = StateLog(place, cells, self._limits)
         self._verified: dict[int, None] = {}
         self._forked = 0
         self._state = State(self._limits)

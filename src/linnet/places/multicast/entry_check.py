@@ -45,7 +45,7 @@ def make_enter(
     return Enter(*fields, key.sign(_TAG + _encode((*fields, *more))), *more, patient=True)
 
 
-class Entering:
+class EntryCheck:
     """Checks who stands at the door of one place."""
 
     def __init__(self, place: TopicId, check: CardCheck = check_card) -> None:

@@ -155,7 +155,7 @@ class _Asking:
         """When to ask again those who could not answer just now."""
 
 
-class Missing:
+class FragmentRepair:
     """What one node lacks of a place, and whom it asks."""
 
     def __init__(
@@ -520,7 +520,7 @@ class _Rate:
         self.told = False
 
 
-class Replaying:
+class ReplayServer:
     """Answers from what is held, each member at a bounded rate."""
 
     def __init__(

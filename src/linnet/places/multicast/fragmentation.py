@@ -190,7 +190,7 @@ class Piece(NamedTuple):
     """Bytes of one message that fit into one fragment."""
 
     message: int
-    """As `Cutting.open` called it."""
+    """As `Fragmenter.open` called it."""
     offset: int
     data: bytes
     is_first: bool
@@ -214,7 +214,7 @@ class _Open:
         """Bytes at the front that go even if they fill no piece."""
 
 
-class Cutting:
+class Fragmenter:
     """All messages that are being sent, in turn."""
 
     def __init__(self, piece_bytes: int = PIECE_BYTES, held_pieces: int = HELD_PIECES) -> None:

@@ -60,7 +60,7 @@ def is_farewell(head: Head, nym: AuthorId) -> bool:
     return head.change is not None and not head.change.joins and head.change.nym == nym
 
 
-class Relaying:
+class RelayFilter:
     """The members that this node passes fragments on to."""
 
     def __init__(self, place: TopicId, membership: MembershipTest, out: Outbox) -> None:

@@ -88,7 +88,7 @@ def check_heard(heard: Heard, voice: PeerId) -> None:
     verify(voice, _HEARD_TAG + _encode(fields), heard.sig)
 
 
-class Talking:
+class RequestSender:
     """Requests of one device of ours, kept until the voice has them."""
 
     def __init__(
@@ -189,7 +189,7 @@ class _Partial:
         self.end: int | None = None
 
 
-class Hearing:
+class RequestReceiver:
     """The requests to one device that is, or was, the voice of a place."""
 
     def __init__(

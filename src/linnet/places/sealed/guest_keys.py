@@ -31,7 +31,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Prekeys)
 
 
-class Opening:
+class GuestKeys:
     """What this device can read of one place."""
 
     def __init__(

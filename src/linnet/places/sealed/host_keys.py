@@ -48,7 +48,7 @@ class Present(Hidden, frozen=True):
 _decode = msgspec.msgpack.Decoder(Present)
 
 
-class Sealing:
+class HostKeys:
     """What this device needs to seal in one place, if it is its voice."""
 
     def __init__(self, place: TopicId, context: Context, fragments: Fragments, ring: Ring) -> None:

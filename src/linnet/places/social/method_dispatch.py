@@ -39,7 +39,7 @@ class Opened(Struct, Generic[T], frozen=True):
     given_up: GivenUp | None = None
 
 
-class Slicer(Generic[T]):
+class MethodDispatch(Generic[T]):
     """Listeners by the names that they wait for. The same one may wait for several."""
 
     def __init__(self, limit: int = OPEN_MESSAGES) -> None:

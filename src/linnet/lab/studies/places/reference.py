@@ -21,7 +21,7 @@ from linnet.lab.studies.places.voice import card_of, key_of
 from linnet.places.channel.fragment_store import Conflict, Fragments, New, Row
 from linnet.places.channel.membership import Membership
 from linnet.places.channel.packet import Modifier, slices
-from linnet.places.channel.reassembly import Assembly, Began, Broken
+from linnet.places.channel.reassembly import Began, Broken, Reassembly
 from linnet.places.channel.state_order import Applied, Forked, StateOrder
 from linnet.places.deed import Policy
 from linnet.places.multicast.fragment_repair import Gaps
@@ -55,7 +55,7 @@ class Guest:
         store = MemoryStore()
         self.fragments = Fragments(self._topic, store.log, store.cells)
         self.membership = Membership(self._topic, store.cells, Policy.PUBLIC)
-        self.assembly = Assembly(self.fragments)
+        self.assembly = Reassembly(self.fragments)
         self._heads: dict[int, Head] = {}
         self._conflicts: dict[int, str] = {}
 
