@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from linnet.core.effects import AfterCommit
+from linnet.core.effects import AfterCommit, Send
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import EventId, PeerId
 from linnet.core.limits import LARGEST_COUNT
@@ -209,7 +209,6 @@ class Ingest:
         if head.flags & KEYS and not parts.keeps:
             self._tell_unlocked(stored.row, now)
         self._record_noted()
-        self._out.add(DURABLE)
 
     def _note_change(self, head: Head, change: Change) -> None:
         """Note that somebody came in or went. If we came in, perhaps not for the first time, we may have been
@@ -234,13 +233,15 @@ class Ingest:
             peers.update(dict.fromkeys(self._parts.relay_filter_up.find_targets(head, arrival.source)))
         hops, sent_us = min(arrival.hops + 1, MAX_HOPS), int(now * 1_000_000)
         device = unit.author + unit.device
-        promise = self._out.committed
+        promises: list[Promise] = []
         for peer in peers:
             known = self._cards.get((peer, device)) is card
             self._cards[peer, device] = card
-            promise.send(peer, Data(unit, hops, arrival.age_us, sent_us, None if known else card))
+            promises.append(Send(peer, Data(unit, hops, arrival.age_us, sent_us, None if known else card)))
             place = (self._parts.id, verified.head, unit.device, head.fragment, 1, peer, hops)
-            promise.record(Record(Kind.SENT, *place, len(unit.tails[0])))
+            promises.append(Record(Kind.SENT, *place, len(unit.tails[0])))
+        # One promise for all of them, which are many; and where there is nobody what was written is durable.
+        self._out.add(AfterCommit(tuple(promises)))
 
     def _tell(self, steps: list[Step], verified: Verified) -> None:
         """Tell whoever watches what came, and ask for what it rests on."""
