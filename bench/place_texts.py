@@ -6,7 +6,7 @@ import msgspec
 
 from bench.intersections import rate
 from bench.results import Measure, Plan
-from linnet.places.channel.psyc import Modifier, Packet, parse, render
+from linnet.places.channel.packet import Modifier, Packet, parse, render
 
 PARSE, RENDER = "PSYC: parse", "PSYC: render"
 DECODE, ENCODE = "PSYC: msgpack decoded, beside", "PSYC: msgpack encoded, beside"

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tests.node.place_drop import Drop, Peaks, made_file
 from tests.node.place_world import BRISK, HOST, PlaceWorld
 
-from linnet.places.multicast.head import PIECE_BYTES
+from linnet.places.multicast.fragmentation import PIECE_BYTES
 
 MB = 1_000_000
 SOAK = bool(os.environ.get("LINNET_SOAK"))

@@ -10,7 +10,7 @@ from linnet.node.background import Background
 from linnet.node.place_items import PlaceItems
 from linnet.node.place_messages import Listening, Message
 from linnet.peer.interface import Command, Result
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Watching, WatchPlace
 from linnet.places.items import Body, Lost, Said
 

@@ -15,7 +15,7 @@ from linnet.node.place_views import (
     talked_view,
     text_of,
 )
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import Modifier
 from linnet.places.commands import GuestIs, GuestsAre, ObjectsAre, ReceiptIs, ReceiptsAre, Talked
 from linnet.places.items import Body, Changed, Knocked, Lost
 

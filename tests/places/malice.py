@@ -15,7 +15,7 @@ from linnet.places.channel.membership import Membership
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Deed
 from linnet.places.items import Said
-from linnet.places.parts import DEEDS, kept_deed
+from linnet.places.place_setup import DEEDS, kept_deed
 from linnet.sim.links import LinkModel
 from linnet.sim.places_world import HOST, PlacesWorld
 from linnet.trace.columns import ColumnTrace

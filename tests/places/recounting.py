@@ -11,7 +11,7 @@ from random import Random
 
 from tests.places.sharing import heard
 
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Announce, Look, ObjectsAre
 from linnet.sim.places_world import HOST, PlacesWorld
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Announce, Announced, HostPlace, PlaceIs
 from linnet.places.deed import Policy
 from linnet.sim.links import LinkModel, named_latency

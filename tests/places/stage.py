@@ -17,7 +17,7 @@ from linnet.machine.router import Router
 from linnet.places.commands import Announce, Announced, HostPlace, PlaceCommand, PlaceIs, Watching, WatchPlace
 from linnet.places.config import PlacesConfig
 from linnet.places.items import PlaceItem
-from linnet.places.places import Places
+from linnet.places.part import Places
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
 from linnet.trace.records import Record
@@ -43,7 +43,7 @@ class Stage:
         """A new machine over what the store has."""
         context = Context(self.who.device, self.who.card, self.store, self.delivery, Random(1), verify_unit)
         self.out = Outbox()
-        self.places = Places(context, self.config, (), self.out)
+        self.places = Places(context, self.config, self.out)
         self._router = Router(self.out, (self.places,))
         self.handed.clear()
         self.places.start(0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Announce, Announced, Eject, Entered, EnterPlace, Look, ObjectsAre
 from linnet.places.deed import Policy
 from linnet.sim.links import LinkModel, named_latency

@@ -8,8 +8,8 @@ import pytest
 
 from linnet.core.reasons import Reason
 from linnet.peer.config import PeerConfig
-from linnet.places.channel.fragments import Fragments
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.fragment_store import Fragments
+from linnet.places.channel.packet import Modifier
 from linnet.places.commands import (
     Announce,
     Announced,
@@ -23,7 +23,7 @@ from linnet.places.commands import (
     PlacesAre,
 )
 from linnet.places.deed import Policy
-from linnet.places.sealed.epochs import Ring
+from linnet.places.sealed.epoch_keys import Ring
 from linnet.rooms.config import RelayConfig, RelayPolicy
 from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.places_world import HINTS, HOST, PlacesWorld

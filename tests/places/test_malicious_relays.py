@@ -23,11 +23,11 @@ from linnet.core.reasons import Reason
 from linnet.delivery.messages import Data
 from linnet.event.event import Tail, Unverified
 from linnet.peer.interface import Input
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Announce, Announced
 from linnet.places.config import PlacesConfig
 from linnet.places.messages import Decision, DeedIs, Enter, Replayed, RollIs, StateIs
-from linnet.places.multicast.head import Head, encode_head
+from linnet.places.multicast.fragmentation import Head, encode_head
 from linnet.places.multicast.tree import RESERVE
 from linnet.sim.places_world import HOST
 from linnet.trace.records import Kind
@@ -102,7 +102,7 @@ class Reordering(Twist):
         return held[::-1]
 
 
-class Replaying(Twist):
+class ReplayServer(Twist):
     """Sends with every fragment the three before it once more."""
 
     def __init__(self) -> None:
@@ -198,7 +198,7 @@ def test_fragments_in_another_order_are_put_in_order() -> None:
 
 
 def test_fragments_that_come_again_are_known_again_and_told_once() -> None:
-    world = course(Replaying)
+    world = course(ReplayServer)
     assert world.complete() == []
     again = {row.peer for row in world.trace.rows() if row.kind == Kind.DUPLICATE}
     assert {world.peer(name) for name in world.twists} <= again
@@ -294,7 +294,7 @@ ATTACKS: list[Callable[[], Twist]] = [
     lambda: Altering(Data, lambda data: replace(data, unit=flipped(data.unit))),
     Withholding,
     Reordering,
-    Replaying,
+    ReplayServer,
     lambda: Altering(StateIs, lambda page: replace(page, data=page.data[:-1] + b"!") if page.data else page),
     lambda: Altering(RollIs, lambda page: replace(page, lines=page.lines[57:], size=max(0, page.size - 57))),
     lambda: Altering(Decision, lambda decision: replace(decision, next=10**9)),

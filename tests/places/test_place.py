@@ -7,7 +7,7 @@ import pytest
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined, Done
 from linnet.peer.config import LinkConfig, PeerConfig
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import Modifier
 from linnet.places.commands import (
     Admit,
     Announce,

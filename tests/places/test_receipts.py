@@ -17,8 +17,8 @@ from linnet.places.commands import GuestsAre, ListGuests, ListReceipts, Receipts
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy, sign_deed
 from linnet.places.messages import Receipts
-from linnet.places.multicast.head import Change
-from linnet.places.parts import Parts
+from linnet.places.multicast.fragmentation import Change
+from linnet.places.place_setup import Parts
 from linnet.places.receipts import GuestReceipts, check_receipt, sign_receipt
 from linnet.sim.places_world import HOST, PlacesWorld
 from linnet.testing.identities import known_identity

@@ -16,10 +16,10 @@ from linnet.identity.keys import SigningKey
 from linnet.machine.outbox import Outbox
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy, sign_deed
+from linnet.places.guest_requests import GuestRequests
 from linnet.places.messages import Heard, Talk, Unheard
-from linnet.places.multicast.talking import Talking, sign_heard
-from linnet.places.parts import Parts
-from linnet.places.talks import Talks
+from linnet.places.multicast.sealed_requests import RequestSender, sign_heard
+from linnet.places.place_setup import Parts
 from linnet.sim.luck import SeededEntropy
 from linnet.testing.identities import known_identity
 
@@ -41,7 +41,7 @@ class Circle:
             peer: Parts(DEED, Node(name).context, CONFIG, out)
             for name, (peer, out) in zip(RELAYS, self.outboxes.items(), strict=True)
         }
-        self.talks = {peer: Talks(parts, self.outboxes[peer]) for peer, parts in self.parts.items()}
+        self.talks = {peer: GuestRequests(parts, self.outboxes[peer]) for peer, parts in self.parts.items()}
         self.first, self.second, self.third = self.talks
         self.sent: Counter[str] = Counter()
         """By the relays."""
@@ -49,7 +49,7 @@ class Circle:
         """To the asker."""
         self.host: list[tuple[PeerId, Talk]] = []
         """To the host, and by whom."""
-        self._asking = Talking(DEED.place, ASKER.device, ASKER.card, CONFIG, SeededEntropy(1, "talk"))
+        self._asking = RequestSender(DEED.place, ASKER.device, ASKER.card, CONFIG, SeededEntropy(1, "talk"))
         self._order = count()
         self._flying: list[tuple[float, int, PeerId, PeerId, Talk | Heard | Unheard]] = []
         for peer, above in (
@@ -124,7 +124,7 @@ def test_one_that_comes_back_to_who_made_it_goes_no_further() -> None:
     asker = Parts(DEED, Node("asker").context, CONFIG, out)
     asker.tree.connect_up(world.first)
     back = replace(world.ask(), hops=3)
-    Talks(asker, out).handle_talk(world.third, back, True, world.now)
+    GuestRequests(asker, out).handle_talk(world.third, back, True, world.now)
     sends = [effect for effect in out.take() if isinstance(effect, Send)]
     assert sends == [Send(world.third, Unheard(DEED.place, ASKER.peer, back.request))]
 

@@ -6,7 +6,7 @@ from tests.places.sharing import heard, run, says, shared_place
 
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined, Done
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import Modifier
 from linnet.places.commands import (
     Admit,
     Announced,

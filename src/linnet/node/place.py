@@ -28,7 +28,7 @@ from linnet.node.batching import Ask
 from linnet.node.place_items import PlaceItems
 from linnet.node.place_messages import BODY_BYTES, Listening, Progress
 from linnet.places.address import PlaceAddress
-from linnet.places.channel.psyc import ASSIGN, TRANSIENT, Modifier
+from linnet.places.channel.packet import ASSIGN, TRANSIENT, Modifier
 from linnet.places.commands import (
     Admit,
     Announce,
@@ -53,7 +53,7 @@ from linnet.places.commands import (
 )
 from linnet.places.deed import Policy
 from linnet.places.items import Changed, Knocked
-from linnet.places.multicast.head import PIECE_BYTES
+from linnet.places.multicast.fragmentation import PIECE_BYTES
 
 MESSAGE = "_message"
 REQUEST = "_request"

@@ -23,7 +23,7 @@ from linnet.core.ids import AuthorId, TopicId
 from linnet.delivery.items import Ended
 from linnet.node.part_files import PartFile
 from linnet.node.place_items import PlaceItems
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import Modifier
 from linnet.places.items import Body, Changed, Knocked, Lost, PlaceItem, Said, TakenBack
 
 BODY_BYTES = 1024 * 1024

@@ -14,7 +14,7 @@ from linnet.node.control_types import (
     Seconds,
     SubscribedView,
 )
-from linnet.places.channel.keywords import NAME_CHARS
+from linnet.places.channel.packet import NAME_CHARS
 from linnet.places.deed import COHOSTS, KEEPERS, Policy
 
 INLINE_BYTES = 1024 * 1024

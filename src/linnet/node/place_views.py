@@ -33,10 +33,10 @@ from linnet.node.place_types import (
     TalkedReply,
     VariableView,
 )
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Announced, GuestsAre, ObjectsAre, PlaceIs, ReceiptsAre, Talked
+from linnet.places.host import NYM
 from linnet.places.items import Body, Changed, Knocked, Lost, Said, TakenBack
-from linnet.places.speaking import NYM
 
 
 def place_text(place: TopicId) -> str:

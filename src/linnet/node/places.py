@@ -14,7 +14,6 @@ from linnet.node.answers import expected
 from linnet.node.batching import Ask
 from linnet.node.place import NAME, Place, Reading, Value, assigned, transient
 from linnet.places.address import PlaceAddress, is_address, parse_address
-from linnet.places.admission import AT_THE_DOOR
 from linnet.places.commands import (
     Announce,
     Announced,
@@ -28,6 +27,7 @@ from linnet.places.commands import (
     Turned,
 )
 from linnet.places.deed import Policy
+from linnet.places.entry import AT_THE_DOOR
 
 OPENED = "_notice_place_open"
 """What is said first in a place: from then on it has a voice, and a door."""

@@ -32,7 +32,7 @@ from linnet.peer.local_networks import LocalNetworks
 from linnet.peer.neighborhood import Neighborhood
 from linnet.peer.whereabouts import AddressBook, Company
 from linnet.places.config import KeeperConfig
-from linnet.places.places import Places
+from linnet.places.part import Places
 from linnet.rooms.config import RelayPolicy
 from linnet.rooms.parts import Setting
 from linnet.rooms.relay.relay import Relay
@@ -80,7 +80,7 @@ class Parts:
         self.relay = _relay(config, self.context, self.out)
         """None: this node is no relay."""
         self.rooms = _rooms(config, self.context, self.overlays, self.relay, self.links.blocked, self.out)
-        self.places = Places(self.context, config.places, config.listens, self.out, _keeper(config))
+        self.places = Places(self.context, config.places, self.out, _keeper(config))
         self.names = Names(self.context, config.names, self.out, in_network=config.kademlia is not None)
         self.kademlia = _kademlia(config, identity, self.context, self.out)
         """None: this node takes no part in the hash table over the network."""

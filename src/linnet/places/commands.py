@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from linnet.core.ids import AuthorId, Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import Modifier
 from linnet.places.deed import Deed, Policy
 
 

@@ -17,10 +17,10 @@ from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
 from linnet.machine.outbox import Outbox
-from linnet.places.channel.psyc import Modifier, Packet, parse, render
+from linnet.places.channel.packet import Modifier, Packet, parse, render
 from linnet.places.items import Knocked
 from linnet.places.messages import Away, Decision, Enter
-from linnet.places.parts import Parts
+from linnet.places.place_setup import Parts
 from linnet.trace.records import Kind, Record
 
 VISITORS = 4096
@@ -80,7 +80,7 @@ class Door:
         """Answer a peer that asks to come in, or to be connected again; or tell what follows inside."""
         parts = self._parts
         try:
-            parts.entering.check(enter, peer, now)
+            parts.entry_check.check(enter, peer, now)
             packet = parse(enter.text) if enter.text else Packet((), "_request_place_enter", b"", ())
             parts.context.cards.learn(enter.card)
         except RemoteError as error:
@@ -132,7 +132,7 @@ class Door:
         if gone is None:
             return
         parts.tree.disconnect(gone)
-        parts.relaying.leave(gone)
+        parts.relay_filter.leave(gone)
         note = "its time in the reserve is over, and somebody else is in need"
         self._record(Kind.DROPPED, gone, Reason.NOT_NEEDED, note)
         self._out.send(gone, Away(parts.id, Reason.NOT_NEEDED))
@@ -175,10 +175,10 @@ class Door:
         if asking.peer in parts.tree.upstreams and enter.opening != parts.opened_by:
             # What it would bring us is not the line that counts: it is to be below us instead.
             parts.tree.disconnect(asking.peer)
-            parts.missing.disconnect(asking.peer)
-            parts.relaying_up.leave(asking.peer)
+            parts.fragment_repair.disconnect(asking.peer)
+            parts.relay_filter_up.leave(asking.peer)
         if parts.tree.connect_down(contact, enter.card.person, now if enter.stranded else None):
-            parts.relaying.join(asking.peer, enter.card.person)
+            parts.relay_filter.join(asking.peer, enter.card.person)
             # Others, too: for a second upstream, and for when we are away.
             relays: tuple[Contact, ...] = (own, *parts.tree.redirect(asking.peer))
         else:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from linnet.core.ids import AuthorId, TopicId
 from linnet.core.reasons import Reason
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import Modifier
 
 
 class Said(Struct, frozen=True, gc=False):

@@ -45,7 +45,7 @@ class Enter(Message, frozen=True, tag=90):
     state: Count
     """The last message whose change of state it has applied; 0: none."""
     text: Text
-    """In the form of PSYC: `linnet.places.channel.psyc`."""
+    """In the form of PSYC: `linnet.places.channel.packet`."""
     prekeys: Annotated[bytes, Meta(max_length=4096)] | None
     """With which the key of an encrypted place can be sealed to this device."""
     sig: WireSignature

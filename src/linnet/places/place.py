@@ -8,16 +8,20 @@ from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Data
 from linnet.machine.outbox import Outbox
-from linnet.places.admission import Admission
-from linnet.places.catching_up import CatchingUp
+from linnet.places.catch_up import CatchUp, tell_state
 from linnet.places.commands import PlaceIs
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Deed
 from linnet.places.door import Ahead, Door, ToAdmit, ToLetIn, Waiting
+from linnet.places.entry import Admission, EntrySearch, refused_record
+from linnet.places.guest_list import GuestList
+from linnet.places.guest_requests import Asked, GuestRequests
+from linnet.places.host import SILENCE, Host
+from linnet.places.host_terms import TermExchange
+from linnet.places.ingest import DURABLE, Ingest
 from linnet.places.items import Knocked
 from linnet.places.keepers import Keepers
-from linnet.places.keying import REQUEST_KEYS, Keying
-from linnet.places.lineage import Lineage
+from linnet.places.key_distribution import REQUEST_KEYS, KeyDistribution
 from linnet.places.messages import (
     AskRoll,
     AskState,
@@ -33,15 +37,9 @@ from linnet.places.messages import (
     Talk,
     TermsAre,
 )
-from linnet.places.parts import Parts
+from linnet.places.place_setup import Parts
 from linnet.places.receipts import GuestReceipts
-from linnet.places.roll_call import RollCall
-from linnet.places.state_telling import tell_state
-from linnet.places.taking import DURABLE, Taking
-from linnet.places.talks import Asked, Talks
-from linnet.places.visiting import Visiting, refused_record
-from linnet.places.voicing import SILENCE, Voicing
-from linnet.places.watching import Watching
+from linnet.places.subscriber import Subscribers
 from linnet.trace.records import Kind, Record
 
 REQUEST_LEAVE = "_request_place_leave"
@@ -61,19 +59,20 @@ class Place:
     ) -> None:
         self._out = out
         self.parts = parts = Parts(deed, context, config, out, keeps)
-        self.watching = Watching(parts, context.config, out)
-        self.taking = Taking(parts, self.watching, out)
-        self.visiting = Visiting(parts, out)
-        self.door = Door(parts, contacts, self.visiting.contact, out)
-        self.admission = Admission(parts, self.visiting, out)
-        self.catching_up = CatchingUp(parts, out)
-        self.roll_call = RollCall(parts, out)
-        self.talks = Talks(parts, out)
-        self.keying = Keying(parts, self.talks, out)
+        self.subscribers = Subscribers(parts, context.config, out)
+        self.ingest = Ingest(parts, self.subscribers, out)
+        self.entry_search = EntrySearch(parts, out)
+        self.door = Door(parts, contacts, self.entry_search.contact, out)
+        self.admission = Admission(parts, self.entry_search, out)
+        self.catch_up = CatchUp(parts, out)
+        self.guest_list = GuestList(parts, out)
+        self.guest_requests = GuestRequests(parts, out)
+        self.key_distribution = KeyDistribution(parts, self.guest_requests, out)
         self.keepers = Keepers(parts, out)
         self.receipts = GuestReceipts(parts, out)
-        self.voicing = Voicing(parts, self.taking, self.door, self.visiting, self.keying, self.keepers, out)
-        self.lineage = Lineage(parts, self.taking, out)
+        inside = (self.ingest, self.door, self.entry_search, self.key_distribution, self.keepers)
+        self.host = Host(parts, *inside, out)
+        self.term_exchange = TermExchange(parts, self.ingest, out)
         self._contacts = contacts
         self._last_heard = self._last_probe = 0.0
         self._parting: dict[PeerId, None] = {}
@@ -81,34 +80,34 @@ class Place:
 
     def start(self, now: float) -> None:
         """Go on where we were: speak if it is our turn, and find out whether others did meanwhile."""
-        self.voicing.start(now)
+        self.host.start(now)
         for number in self.parts.terms.sought:  # what a term is opened behind may have been damaged
-            self.parts.missing.seek(number)
+            self.parts.fragment_repair.seek(number)
         if self.parts.terms.is_adrift:
-            self.taking.start_over(now)
+            self.ingest.start_over(now)
         if not self._is_shared:
             return
-        if self.visiting.contacts:
-            self.voicing.turns.note_restart(now)
-        self.visiting.stay_connected(now)
-        self.voicing.say_waiting(now)
+        if self.entry_search.contacts:
+            self.host.takeover.note_restart(now)
+        self.entry_search.stay_connected(now)
+        self.host.say_waiting(now)
 
     def look_around(self, now: float) -> None:
         """Look for those who may let us in, or tell us more, and ask for the keys that we lack."""
         self._check_upstreams(now)
         self._probe(now)
-        self.visiting.look_around(now)
-        self.keying.ask_for_keys(now)
+        self.entry_search.look_around(now)
+        self.key_distribution.ask_for_keys(now)
 
     def put_back(self, seconds: float) -> None:
         """The clock was put back by so many seconds: what is to come is as far away as before."""
         self._last_heard -= seconds
         self._last_probe -= seconds
-        self.parts.missing.put_back(seconds)
+        self.parts.fragment_repair.put_back(seconds)
         self.parts.tree.put_back(seconds)
-        for each in (self.visiting, self.voicing, self.catching_up, self.roll_call, self.talks):
+        for each in (self.entry_search, self.host, self.catch_up, self.guest_list, self.guest_requests):
             each.put_back(seconds)
-        for one in (self.keying, self.keepers, self.lineage, self.receipts):
+        for one in (self.key_distribution, self.keepers, self.term_exchange, self.receipts):
             one.put_back(seconds)
 
     # What others say.
@@ -120,9 +119,9 @@ class Place:
             self._record(Kind.REJECTED, peer, Reason.SURPLUS, "a fragment from nobody who sends to us")
             return
         before = self.parts.fragments.standing.fragment
-        fault = self.taking.take(data.unit, data.card, peer, data.hops, data.age_us, now)
+        fault = self.ingest.take(data.unit, data.card, peer, data.hops, data.age_us, now)
         if fault is not None:
-            self.visiting.shun_liar(peer, fault, now)
+            self.entry_search.shun_liar(peer, fault, now)
             self.follow_up(now)
             return
         new = self.parts.fragments.standing.fragment > before
@@ -130,7 +129,7 @@ class Place:
             self._last_heard = now
         silent = self.parts.tree.count_fragment(peer, data.hops, new) if is_up else []
         for each in silent:
-            self.visiting.shun(each, Reason.SLOW_PEER, now)
+            self.entry_search.shun(each, Reason.SLOW_PEER, now)
         self.follow_up(now)
         if self.parts.is_out:
             self.leave()
@@ -140,19 +139,19 @@ class Place:
         todo = self.door.handle_enter(peer, enter, now)
         match todo:
             case ToAdmit(waiting):
-                self.voicing.admit(waiting, None, now)
+                self.host.admit(waiting, None, now)
             case ToLetIn(waiting):
                 self._let_in(waiting, now)
             case Ahead(contact):
-                self.visiting.seek(contact, now)
+                self.entry_search.seek(contact, now)
             case Knocked():
-                self.watching.tell_knock(todo)
+                self.subscribers.tell_knock(todo)
             case None:
                 pass
         if peer in self._contacts and self.door.is_guest(enter.card.person):
-            self.visiting.learn(self._contacts[peer], enter.card.person)
-        if self.parts.missing.is_wishing:
-            self.catching_up.ask_due(now)
+            self.entry_search.learn(self._contacts[peer], enter.card.person)
+        if self.parts.fragment_repair.is_wishing:
+            self.catch_up.ask_due(now)
 
     def _let_in(self, waiting: Waiting, now: float) -> None:
         """Connect a guest who comes back, and tell its device the keys, or know how to."""
@@ -162,36 +161,36 @@ class Place:
         answer = self.door.connect(waiting, now)
         if parts.may_speak and parts.deed.policy.seals:
             if parts.is_voice:
-                self.voicing.greet_device(waiting, now)
+                self.host.greet_device(waiting, now)
             else:
-                self.keying.learn_device(waiting)
+                self.key_distribution.learn_device(waiting)
         self.door.answer_guest(peer, answer)
         if enter.opening is None or parts.terms.knows(enter.term, enter.opening):
             return
         if parts.keeps:
             # What it lacks it can have from those who come, also while nobody speaks.
-            parts.missing.connect(peer, now)
-        self.lineage.ask_terms(peer, now)
+            parts.fragment_repair.connect(peer, now)
+        self.term_exchange.ask_terms(peer, now)
 
     def handle_decision(self, peer: PeerId, decision: Decision, now: float) -> None:
         """Follow an answer at a peer's door."""
-        was_probe = self.visiting.take_probe(peer)
+        was_probe = self.entry_search.take_probe(peer)
         connected = self.admission.handle_decision(peer, decision, now)
-        self.taking.follow_shift(now)
+        self.ingest.follow_shift(now)
         if decision.admitted and decision.opening is not None:
             if decision.opening == self.parts.opened_by:
-                self.voicing.turns.note_news()
+                self.host.takeover.note_news()
                 if was_probe:
-                    self.taking.drop_neighbor(peer)
+                    self.ingest.drop_neighbor(peer)
                     self._out.send(peer, Away(self.parts.id, Reason.NOT_NEEDED))
-                    self.visiting.drop_peer(peer, now)
+                    self.entry_search.drop_peer(peer, now)
                     self.follow_up(now)
                     return
             else:
-                self.lineage.ask_terms(peer, now)
+                self.term_exchange.ask_terms(peer, now)
         if connected:
             self._last_heard = now
-            self.catching_up.ask_state(now)
+            self.catch_up.ask_state(now)
         self.follow_up(now)
 
     def handle_ask_terms(self, peer: PeerId, ask: AskTerms, now: float) -> None:
@@ -202,23 +201,23 @@ class Place:
             note = "a question about terms of nobody who is connected"
             self._record(Kind.REJECTED, peer, Reason.NOT_A_MEMBER, note)
             return
-        self.lineage.answer_question(peer, ask, now)
+        self.term_exchange.answer_question(peer, ask, now)
 
     def handle_terms(self, peer: PeerId, terms: TermsAre, now: float) -> None:
         """Take terms that others know: if the line is another now, those who told it have the rest of it."""
-        is_other = self.lineage.handle_terms(peer, terms, now)
-        self.voicing.turns.note_news()
+        is_other = self.term_exchange.handle_terms(peer, terms, now)
+        self.host.takeover.note_news()
         if self.parts.terms.awaited and self._neighbour(peer) is not None:
             # Whoever tells of terms has what they are built on, also if it is below us.
-            self.parts.missing.connect(peer, now)
+            self.parts.fragment_repair.connect(peer, now)
         entry = self.parts.entry
-        if terms.done and entry is not None and entry.term > self.parts.term and not self.taking.started_over:
+        if terms.done and entry is not None and entry.term > self.parts.term and not self.ingest.started_over:
             # Where our first entry stands and there is another, we were put out in between: terms of that
             # time begin and end where we cannot see.
             self.parts.begin_at(entry)
-            self.taking.follow_shift(now)
+            self.ingest.follow_shift(now)
         if is_other and not self.parts.is_voice:
-            self.visiting.seek(self._contacts.get(peer, Contact(peer)), now)
+            self.entry_search.seek(self._contacts.get(peer, Contact(peer)), now)
         self.follow_up(now)
 
     def handle_replay(self, peer: PeerId, replay: Replay, now: float) -> None:
@@ -229,17 +228,17 @@ class Place:
             self._record(Kind.REJECTED, peer, Reason.NOT_A_MEMBER, "a question of nobody who is connected")
             self._out.blame(peer, Reason.NOT_A_MEMBER)
             return
-        self.parts.replaying.answer_replay(peer, nym, replay, now)
+        self.parts.replay_server.answer_replay(peer, nym, replay, now)
 
     def handle_replayed(self, peer: PeerId, answer: Replayed, now: float) -> None:
         """Take a fragment that we asked for, or why not."""
         if answer.unit is None:
-            self.catching_up.handle_refusal(peer, answer, now)
+            self.catch_up.handle_refusal(peer, answer, now)
         else:
-            fault = self.taking.take(answer.unit, answer.card, peer, 1, 0, now)
+            fault = self.ingest.take(answer.unit, answer.card, peer, 1, 0, now)
             if fault is not None:
-                self.catching_up.handle_refusal(peer, answer, now)
-                self.visiting.shun_liar(peer, fault, now)
+                self.catch_up.handle_refusal(peer, answer, now)
+                self.entry_search.shun_liar(peer, fault, now)
         self.follow_up(now)
 
     def handle_ask_state(self, peer: PeerId, ask: AskState) -> None:
@@ -254,26 +253,26 @@ class Place:
             note = "a question about the guests by nobody who is one"
             self._record(Kind.REJECTED, peer, Reason.NOT_A_MEMBER, note)
             return
-        self.roll_call.answer_question(peer, ask)
+        self.guest_list.answer_question(peer, ask)
 
     def handle_state(self, peer: PeerId, page: StateIs, now: float) -> None:
         """Take a peer's word about the state."""
-        outcomes, fault = self.catching_up.handle_state(peer, page, now)
-        self.taking.tell_state(outcomes)
-        self.visiting.shun_liar(peer, fault, now)
+        outcomes, fault = self.catch_up.handle_state(peer, page, now)
+        self.ingest.tell_state(outcomes)
+        self.entry_search.shun_liar(peer, fault, now)
         self._out.add(DURABLE)
         self.follow_up(now)
 
     def handle_roll(self, peer: PeerId, page: RollIs, now: float) -> None:
         """Take a peer's word about who is in."""
-        fault = self.roll_call.handle_roll(peer, page, now)
-        self.visiting.shun_liar(peer, fault, now)
+        fault = self.guest_list.handle_roll(peer, page, now)
+        self.entry_search.shun_liar(peer, fault, now)
         self.follow_up(now)
 
     def handle_talk(self, peer: PeerId, talk: Talk, now: float) -> None:
         """Take a request of a guest, to us or on its way."""
         is_guest = self.door.is_guest(talk.card.person)
-        asked = self.talks.handle_talk(peer, talk, is_guest, now)
+        asked = self.guest_requests.handle_talk(peer, talk, is_guest, now)
         if asked is not None:
             self._handle_request(asked, now)
 
@@ -285,8 +284,8 @@ class Place:
         if put_out:
             # The notice that says so may come behind this word: other lanes of a link have other speeds.
             self._parting[peer] = None
-        self.taking.drop_neighbor(peer)
-        self.visiting.drop_peer(peer, now, at_once=not put_out)
+        self.ingest.drop_neighbor(peer)
+        self.entry_search.drop_peer(peer, now, at_once=not put_out)
 
     def handle_deed(self, peer: PeerId, message: DeedIs, now: float) -> None:
         """Take a newer deed that a peer has."""
@@ -306,42 +305,42 @@ class Place:
     def pass_on_deed(self, now: float, source: PeerId | None = None) -> None:
         """Tell all around a newer deed, and find out who speaks: others may now."""
         parts = self.parts
-        peers = dict.fromkeys((*parts.tree.downstreams, *parts.tree.upstreams, *parts.relaying.keepers))
+        peers = dict.fromkeys((*parts.tree.downstreams, *parts.tree.upstreams, *parts.relay_filter.keepers))
         for peer in peers:
             if peer != source:
                 self._out.committed.send(peer, DeedIs(parts.deed))
         self._out.add(DURABLE)
-        self.taking.follow_shift(now)
+        self.ingest.follow_shift(now)
         if self._is_shared:
-            self.visiting.stay_connected(now)
+            self.entry_search.stay_connected(now)
         self.follow_up(now)
 
     # Links.
 
     def handle_link_up(self, peer: PeerId, now: float) -> None:
         """Say over a link what waited for it."""
-        self.visiting.handle_link_up(peer, now)
+        self.entry_search.handle_link_up(peer, now)
         self.keepers.handle_link_up(peer, now)
-        self.voicing.say_waiting(now)
+        self.host.say_waiting(now)
 
     def handle_link_down(self, peer: PeerId, now: float) -> None:
         """Drop a peer whose link is down, or could not be opened."""
         self._parting.pop(peer, None)
         self.door.handle_link_down(peer)
         self.keepers.handle_link_down(peer)
-        self.roll_call.handle_link_down(peer)
-        self.talks.handle_link_down(peer)
-        self.visiting.drop_peer(peer, now)
-        self.taking.drop_neighbor(peer)
+        self.guest_list.handle_link_down(peer)
+        self.guest_requests.handle_link_down(peer)
+        self.entry_search.drop_peer(peer, now)
+        self.ingest.drop_neighbor(peer)
 
     def leave(self) -> None:
         """Be connected no more."""
         peers = (*self.parts.tree.upstreams, *self.parts.tree.downstreams)
         for peer in peers:
             self._out.send(peer, Away(self.parts.id, None))
-        self.visiting.leave()
+        self.entry_search.leave()
         for peer in peers:
-            self.taking.drop_neighbor(peer)
+            self.ingest.drop_neighbor(peer)
 
     # The application.
 
@@ -357,15 +356,15 @@ class Place:
             standing.fragment,
             standing.message,
             standing.generation,
-            parts.missing.count,
+            parts.fragment_repair.count,
             parts.membership.guests,
             parts.tree.upstreams,
             tuple(parts.tree.downstreams),
             len(parts.order.state),
             parts.order.applied,
             parts.order.state.digest(),
-            len(parts.opening.locked),
-            self.visiting.contacts,
+            len(parts.guest_keys.locked),
+            self.entry_search.contacts,
         )
 
     @property
@@ -388,7 +387,8 @@ class Place:
     def _neighbour(self, peer: PeerId) -> AuthorId | None:
         """Who is connected there."""
         parts = self.parts
-        return parts.tree.downstreams.get(peer) or self.door.visitors.get(peer) or parts.relaying_up.nym(peer)
+        below = parts.tree.downstreams.get(peer) or self.door.visitors.get(peer)
+        return below or parts.relay_filter_up.nym(peer)
 
     def _record(self, kind: Kind, peer: PeerId, reason: Reason | None, note: str) -> None:
         self._out.record(Record(kind, self.parts.id, peer=peer, reason=reason, note=note))
@@ -399,7 +399,7 @@ class Place:
             return
         if now - self._last_probe >= self.parts.config.keepalive:
             self._last_probe = now
-            self.visiting.probe_next(now)
+            self.entry_search.probe_next(now)
 
     def _check_upstreams(self, now: float) -> None:
         """Where even keep-alives do not come any more, those above us are cut off: go elsewhere."""
@@ -409,62 +409,63 @@ class Place:
         for peer in self.parts.tree.upstreams:
             self._record(Kind.DROPPED, peer, Reason.SLOW_PEER, "nothing came through it for long")
             self._out.send(peer, Away(self.parts.id, Reason.SLOW_PEER))
-            self.visiting.drop_peer(peer, now)
+            self.entry_search.drop_peer(peer, now)
 
     def _handle_request(self, asked: Asked, now: float) -> None:
         """Let a guest go that wants to, tell it keys, or tell whoever watches here what it says."""
         nym, number, packet = asked.request.nym, asked.request.request, asked.packet
         if packet.method == REQUEST_LEAVE:
             try:
-                _, spoken = self.voicing.draft_parting(nym, now)
+                _, spoken = self.host.draft_parting(nym, now)
             except Refused as refused:
-                self.talks.answer_request(asked, refused.reason)
+                self.guest_requests.answer_request(asked, refused.reason)
                 return
-            self.talks.answer_request(asked, None)
-            self.voicing.say_parting(nym, spoken, now)
+            self.guest_requests.answer_request(asked, None)
+            self.host.say_parting(nym, spoken, now)
         elif packet.method == REQUEST_KEYS:
-            device = self.keying.take_request(asked, now) if self.parts.is_voice else Reason.STALE
+            device = self.key_distribution.take_request(asked, now) if self.parts.is_voice else Reason.STALE
             if isinstance(device, Reason):
-                self.talks.answer_request(asked, device)
+                self.guest_requests.answer_request(asked, device)
                 return
-            self.voicing.tell_keys(device, now)
-            self.talks.answer_request(asked, None)
-        elif not self.watching.hears(packet.method):
-            self.talks.answer_request(asked, Reason.NOT_HELD)
+            self.host.tell_keys(device, now)
+            self.guest_requests.answer_request(asked, None)
+        elif not self.subscribers.hears(packet.method):
+            self.guest_requests.answer_request(asked, Reason.NOT_HELD)
         else:
             try:
-                self.watching.tell_request(nym, number, packet)
+                self.subscribers.tell_request(nym, number, packet)
             except Refused as refused:
-                self.talks.answer_request(asked, refused.reason)
+                self.guest_requests.answer_request(asked, refused.reason)
                 return
-            self.talks.answer_request(asked, None)
+            self.guest_requests.answer_request(asked, None)
 
     def follow_up(self, now: float) -> None:
         """Ask and say what there is to ask and to say, now that something came."""
-        outcomes, _ = self.catching_up.settle_state(now)
+        outcomes, _ = self.catch_up.settle_state(now)
         if outcomes:
-            self.taking.tell_state(outcomes)
-        if self.taking.lost_state:
-            self.taking.lost_state = False
-            self.catching_up.ask_state(now)
-        self.catching_up.ask_due(now)
-        self.roll_call.ask_due(now)
+            self.ingest.tell_state(outcomes)
+        if self.ingest.lost_state:
+            self.ingest.lost_state = False
+            self.catch_up.ask_state(now)
+        questions = [*self.catch_up.take_due(now), *self.guest_list.take_due(now)]
         self.receipts.schedule_receipt(now)
-        self.watching.pump()
+        self.subscribers.pump()
         self._follow_line(now)
+        for question in questions:  # behind what is said of the line: it may concern the same peers
+            self._out.send(question.peer, question.message)
         self.admission.tell_entered()
 
     def _follow_line(self, now: float) -> None:
         """Do what follows from a line that is another now, or that we know too little of."""
-        taking = self.taking
-        puzzled, taking.puzzled = taking.puzzled, {}
+        ingest = self.ingest
+        puzzled, ingest.puzzled = ingest.puzzled, {}
         for peer in puzzled:
-            self.lineage.ask_terms(peer, now)
-        if taking.started_over:
-            taking.started_over = False
-            self.visiting.is_admitted = False
+            self.term_exchange.ask_terms(peer, now)
+        if ingest.started_over:
+            ingest.started_over = False
+            self.entry_search.is_admitted = False
             for peer in self.parts.tree.upstreams:
                 self._out.send(peer, Away(self.parts.id, None))
-                self.visiting.drop_peer(peer, now)
-                taking.drop_neighbor(peer)
-        self.voicing.say_waiting(now)
+                self.entry_search.drop_peer(peer, now)
+                ingest.drop_neighbor(peer)
+        self.host.say_waiting(now)

@@ -19,8 +19,8 @@ from linnet.machine.outbox import Outbox
 from linnet.places.channel.membership import Verdict
 from linnet.places.commands import ReceiptIs, ReceiptsAre
 from linnet.places.messages import GuestReceipt, Receipts
-from linnet.places.multicast.entering import FRESH_MS
-from linnet.places.parts import Parts
+from linnet.places.multicast.entry_check import FRESH_MS
+from linnet.places.place_setup import Parts
 from linnet.trace.records import Kind, Record
 
 PACE = 10

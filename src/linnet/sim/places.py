@@ -9,16 +9,15 @@ from functools import cached_property, partial
 from msgspec import Struct
 
 from linnet.core.ids import AuthorId
-from linnet.places.channel.fragments import Fragments
+from linnet.places.channel.fragment_store import Fragments, Row
 from linnet.places.channel.membership import Membership, Verdict
-from linnet.places.channel.psyc import Modifier
-from linnet.places.channel.rows import Row
+from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Announce, Announced, Eject, EnterPlace
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy
-from linnet.places.multicast.head import KEYS, SEALED
-from linnet.places.sealed.epochs import Ring
-from linnet.places.sealed.pieces import read_prefix
+from linnet.places.multicast.fragmentation import KEYS, SEALED
+from linnet.places.sealed.epoch_keys import Ring
+from linnet.places.sealed.fragment_crypto import read_prefix
 from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.luck import named_luck
 from linnet.sim.places_world import HOST, PlacesWorld

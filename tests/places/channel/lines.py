@@ -7,9 +7,9 @@ from random import Random
 from hypothesis import strategies as st
 
 from linnet.core.ids import TopicId
-from linnet.places.channel.ordering import StateOrder
-from linnet.places.channel.psyc import Modifier
-from linnet.places.channel.steps import Step
+from linnet.places.channel.packet import Modifier
+from linnet.places.channel.state_log import Step
+from linnet.places.channel.state_order import StateOrder
 from linnet.store.memory import MemoryStore
 
 PLACE = TopicId(b"p" * 32)

@@ -9,12 +9,11 @@ from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.event.event import Tail
 from linnet.event.signing import sign_unit
-from linnet.places.channel.assembly import Assembly, Began, Finished
-from linnet.places.channel.fragments import Fragments
-from linnet.places.channel.header import Header, encode_header
+from linnet.places.channel.fragment_store import Fragments
 from linnet.places.channel.history import MOST_MESSAGES, History, HistoryStep, Told, Unheld, Wanted
-from linnet.places.channel.psyc import render
-from linnet.places.multicast.head import FRAGMENT, Flag, Head, encode_head
+from linnet.places.channel.packet import Header, encode_header, render
+from linnet.places.channel.reassembly import Began, Finished, Reassembly
+from linnet.places.multicast.fragmentation import FRAGMENT, Flag, Head, encode_head
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
 
@@ -27,7 +26,7 @@ class Guest:
     def __init__(self, *messages: int) -> None:
         store = MemoryStore()
         self.fragments = Fragments(PLACE, store.log, store.cells)
-        self.assembly = Assembly(self.fragments)
+        self.assembly = Reassembly(self.fragments)
         for message in messages:
             self.take(message)
 

@@ -18,7 +18,7 @@ from linnet.core.reasons import Reason
 from linnet.places.channel.membership import Membership, Verdict, decide
 from linnet.places.channel.roll import Known, Roll, in_force, packing, read_lines
 from linnet.places.deed import Policy
-from linnet.places.multicast.head import Change
+from linnet.places.multicast.fragmentation import Change
 from linnet.store.base import CommittingStore
 from linnet.store.memory import MemoryStore
 from linnet.store.sqlite import SqliteStore

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linnet.core.ids import TopicId
-from linnet.places.channel.numbers import Numbers
+from linnet.places.channel.fragment_store import Numbers
 from linnet.store.memory import MemoryStore
 
 PLACE = TopicId(b"place..." * 4)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from linnet.core.errors import RemoteError
 from linnet.core.reasons import Reason
-from linnet.places.channel.operators import operate, parse_list, render_list
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import Modifier
+from linnet.places.channel.state import operate, parse_list, render_list
 
 _elements = st.lists(st.binary(max_size=4) | st.sampled_from([b"", b"|", b"\n", b"3 a"]), max_size=6)
 

@@ -11,12 +11,11 @@ from linnet.core.ids import AuthorId, DeviceId, TopicId
 from linnet.core.reasons import Reason
 from linnet.event.event import Tail, Verified
 from linnet.event.signing import sign_unit
-from linnet.places.channel.fragments import Fragments, New
+from linnet.places.channel.fragment_store import Fragments, Mark, New
 from linnet.places.channel.membership import Membership
 from linnet.places.channel.retention import forget_orphans, retain
-from linnet.places.channel.rows import Mark
 from linnet.places.deed import Policy
-from linnet.places.multicast.head import FRAGMENT, Change, Flag, Head, encode_head
+from linnet.places.multicast.fragmentation import FRAGMENT, Change, Flag, Head, encode_head
 from linnet.store.base import CommittingStore
 from linnet.store.memory import MemoryStore
 from linnet.store.sqlite import SqliteStore

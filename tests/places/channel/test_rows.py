@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from linnet.core.ids import AuthorId, EventId, TopicId
 from linnet.core.limits import LARGEST_COUNT
-from linnet.places.channel.rows import Mark, Row, Rows, make_row
-from linnet.places.multicast.head import Change, Flag, Head
+from linnet.places.channel.fragment_store import Mark, Row, Rows, make_row
+from linnet.places.multicast.fragmentation import Change, Flag, Head
 from linnet.store.memory import MemoryStore
 
 PLACE = TopicId(b"place..." * 4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.places.channel.spans import Spans, decode_spans, encode_spans
+from linnet.places.channel.fragment_store import Spans, decode_spans, encode_spans
 
 PIECES = [(offset, 3) for offset in range(0, 18, 3)]
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from linnet.core.errors import RemoteError
 from linnet.core.reasons import Reason
-from linnet.places.channel.keywords import covers, slices
-from linnet.places.channel.psyc import Ignored, Modifier
+from linnet.places.channel.packet import Ignored, Modifier, covers, slices
 from linnet.places.channel.state import State
 from linnet.places.config import PlacesConfig
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from linnet.core.ids import TopicId
-from linnet.places.channel.rows import Mark
-from linnet.places.channel.state_index import BEFORE, StateIndex
+from linnet.places.channel.fragment_store import BEFORE, Mark, StateIndex
 from linnet.store.memory import MemoryStore
 
 PLACE = TopicId(b"place..." * 4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.places.multicast.gaps import Gap, Gaps
+from linnet.places.multicast.fragment_repair import Gap, Gaps
 
 
 def test_a_huge_range_costs_one_entry() -> None:

@@ -15,7 +15,16 @@ from linnet.core.limits import LARGEST_COUNT
 from linnet.core.reasons import Reason
 from linnet.event.event import Event, Tail
 from linnet.event.signing import encode_unit, sign_unit
-from linnet.places.multicast.head import FRAGMENT, PIECE_BYTES, Change, Cut, Flag, Head, encode_head, head_of
+from linnet.places.multicast.fragmentation import (
+    FRAGMENT,
+    PIECE_BYTES,
+    Change,
+    Cut,
+    Flag,
+    Head,
+    encode_head,
+    head_of,
+)
 from linnet.testing.identities import known_identity
 
 PLACE = TopicId(b"place..." * 4)

@@ -7,9 +7,16 @@ import pytest
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId, EventId
 from linnet.core.reasons import Reason
-from linnet.places.multicast.cutting import Cutting, Piece
-from linnet.places.multicast.head import Change, Cut, Flag, Head
-from linnet.places.multicast.numbering import Numbering, Standing
+from linnet.places.multicast.fragmentation import (
+    Change,
+    Cut,
+    Flag,
+    Fragmenter,
+    Head,
+    Numbering,
+    Piece,
+    Standing,
+)
 
 BOB = AuthorId(b"b" * 32)
 WHOLE = Piece(0, 0, b"", True, True)
@@ -130,7 +137,7 @@ def test_a_term_does_not_open_in_the_middle_of_a_message() -> None:
 
 
 def test_pieces_of_two_messages_are_numbered_in_the_order_in_which_they_leave() -> None:
-    numbering, cutting = begun(), Cutting(piece_bytes=2)
+    numbering, cutting = begun(), Fragmenter(piece_bytes=2)
     large, small = numbering.begin().number, numbering.begin().number
     for number, body in ((large, b"aabbc"), (small, b"z")):
         cutting.open(number)

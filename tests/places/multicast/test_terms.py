@@ -15,7 +15,7 @@ from linnet.core.ids import AuthorId, DeviceId, EventId
 from linnet.core.reasons import Reason
 from linnet.identity.keys import SigningKey
 from linnet.places.deed import Deed, PastTerm, Policy, sign_deed
-from linnet.places.multicast.head import Cut, Flag, Head
+from linnet.places.multicast.fragmentation import Cut, Flag, Head
 from linnet.places.multicast.terms import (
     AHEAD,
     EACH,

@@ -10,12 +10,11 @@ from linnet.delivery.context import Context
 from linnet.event.event import Tail, Verified
 from linnet.event.signing import sign_unit, verify_unit
 from linnet.groups.ids import Device
-from linnet.places.channel.fragments import Fragments, New
-from linnet.places.channel.rows import Row
-from linnet.places.multicast.head import FRAGMENT, Cut, Flag, Head, encode_head
-from linnet.places.sealed.epochs import Ring
-from linnet.places.sealed.opening import Opening
-from linnet.places.sealed.sealing import Sealing
+from linnet.places.channel.fragment_store import Fragments, New, Row
+from linnet.places.multicast.fragmentation import FRAGMENT, Cut, Flag, Head, encode_head
+from linnet.places.sealed.epoch_keys import Ring
+from linnet.places.sealed.guest_keys import GuestKeys
+from linnet.places.sealed.host_keys import HostKeys
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
 
@@ -41,8 +40,8 @@ class Node:
         self.device = Device(identity.author, identity.card.device)
         self.fragments = Fragments(PLACE, self.store.log, self.store.cells)
         self.ring = Ring(PLACE, self.store.cells)
-        self.sealing = Sealing(PLACE, self.context, self.fragments, self.ring)
-        self.opening = Opening(PLACE, self.context, self.fragments, self.ring, self.sealing.readers)
+        self.sealing = HostKeys(PLACE, self.context, self.fragments, self.ring)
+        self.opening = GuestKeys(PLACE, self.context, self.fragments, self.ring, self.sealing.readers)
 
     def store_fragment(self, said: Said) -> Row:
         stored = self.fragments.store(*said, NOW)

@@ -11,7 +11,7 @@ from linnet.core.ids import DeviceId, TopicId
 from linnet.core.reasons import Reason
 from linnet.groups.ids import Device
 from linnet.groups.prekeys import encode_bundle, make_prekeys, renew
-from linnet.places.sealed.readers import DEVICES_EACH, Readers
+from linnet.places.sealed.key_boxes import DEVICES_EACH, Readers
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
 

@@ -10,9 +10,8 @@ from linnet.groups.ids import Device
 from linnet.identity.cards import CARD_DAYS, issue_card
 from linnet.identity.keys import SigningKey
 from linnet.peer.config import Identity
-from linnet.places.channel.fragments import Fragments
-from linnet.places.channel.psyc import Modifier
-from linnet.places.channel.rows import Row
+from linnet.places.channel.fragment_store import Fragments, Row
+from linnet.places.channel.packet import Modifier
 from linnet.places.commands import (
     Announce,
     Announced,
@@ -28,10 +27,10 @@ from linnet.places.commands import (
     Talked,
 )
 from linnet.places.deed import Policy
-from linnet.places.multicast.head import Flag
-from linnet.places.sealed.boxes import find_box
-from linnet.places.sealed.epochs import Ring
-from linnet.places.sealed.pieces import read_prefix
+from linnet.places.multicast.fragmentation import Flag
+from linnet.places.sealed.epoch_keys import Ring
+from linnet.places.sealed.fragment_crypto import read_prefix
+from linnet.places.sealed.key_boxes import find_box
 from linnet.sim.clock import START
 from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.luck import SeededEntropy

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from linnet.core.errors import Refused
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import Modifier
 from linnet.places.channel.state import State
 from linnet.places.social.objects import WATCHES, Objects, Seen
 

@@ -45,7 +45,7 @@ def changes(given: Sequence[str] | None) -> tuple[dict[str, str], dict[str, str]
 
 
 def _operand(name: str, value: str, typed: str) -> str:
-    from linnet.places.channel.keywords import covers
+    from linnet.places.channel.packet import covers
 
     if covers(LISTS, name):
         return value if value.startswith("|") else f"|{value}"

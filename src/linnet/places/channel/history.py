@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from linnet.core.errors import Refused
 from linnet.core.reasons import Reason
-from linnet.places.channel.assembly import Assembly, Step
-from linnet.places.channel.fragments import Fragments
+from linnet.places.channel.fragment_store import Fragments
+from linnet.places.channel.reassembly import Reassembly, Step
 
 MOST_MESSAGES = 100_000
 """Messages of one range; whoever wants more asks again."""
@@ -48,7 +48,7 @@ class History:
     """One wish for a range of messages, the first and the last included; the first perhaps from a byte on."""
 
     def __init__(
-        self, fragments: Fragments, assembly: Assembly, first: int, last: int, offset: int = 0
+        self, fragments: Fragments, assembly: Reassembly, first: int, last: int, offset: int = 0
     ) -> None:
         if not 1 <= first <= last:
             raise Refused(Reason.MALFORMED, f"no range of messages: {first} to {last}")

@@ -20,7 +20,7 @@ from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.places.channel.roll import NYM_BYTES, ROW_BYTES, Known, Roll, in_force, packing, unpack
 from linnet.places.deed import Policy
-from linnet.places.multicast.head import Change
+from linnet.places.multicast.fragmentation import Change
 
 _SPACE = "place member"
 _BASES = "place member base"

@@ -11,10 +11,9 @@ from linnet.core.ids import DeviceId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Entry, EventLog
 from linnet.event.signing import decode_unit, recall_unit
-from linnet.places.channel.fragments import Fragments
+from linnet.places.channel.fragment_store import Fragments, Row
 from linnet.places.channel.membership import Membership
-from linnet.places.channel.rows import Row
-from linnet.places.multicast.head import Flag, Head, head_of
+from linnet.places.multicast.fragmentation import Flag, Head, head_of
 from linnet.trace.records import Kind, Record
 
 EVICT_UNITS = 256

@@ -23,8 +23,7 @@ from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId, DeviceId, EventId
 from linnet.core.reasons import Reason
 from linnet.places.deed import Deed
-from linnet.places.multicast.head import Cut, Flag, Head
-from linnet.places.multicast.numbering import FIRST_TERM
+from linnet.places.multicast.fragmentation import FIRST_TERM, Cut, Flag, Head
 
 AHEAD = 256
 """Terms past the end of the line whose openings may wait."""

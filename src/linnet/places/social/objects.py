@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from linnet.core.errors import Refused
 from linnet.core.reasons import Reason
-from linnet.places.channel.keywords import is_name, slices
+from linnet.places.channel.packet import is_name, slices
 from linnet.places.channel.state import Changes, State
 
 WATCHES = 4096

@@ -11,7 +11,7 @@ from linnet.delivery.commands import Consumed
 from linnet.identity.cards import revoke
 from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.interface import Handed, Start
-from linnet.places.channel.psyc import ASSIGN, Modifier
+from linnet.places.channel.packet import ASSIGN, Modifier
 from linnet.places.commands import (
     Admit,
     Announce,

@@ -9,7 +9,7 @@ from linnet.event.signing import encode_unit
 from linnet.lab.studies.places.reading import read
 from linnet.lab.studies.places.voice import Voice, card_of
 from linnet.places.config import PlacesConfig
-from linnet.places.multicast.head import Flag
+from linnet.places.multicast.fragmentation import Flag
 from linnet.sim.luck import named_luck
 
 

@@ -7,8 +7,8 @@ from tests.lab.studies.places.lines import taken_frame
 
 from linnet.core.reasons import Reason
 from linnet.lab.studies.places.reassembly import first_texts, messages_of, parse_text
-from linnet.places.channel.header import Header, encode_header
-from linnet.places.multicast.head import Flag
+from linnet.places.channel.packet import Header, encode_header
+from linnet.places.multicast.fragmentation import Flag
 
 FIRST, LAST, STATE = int(Flag.FIRST), int(Flag.LAST), int(Flag.STATE)
 

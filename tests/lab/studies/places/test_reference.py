@@ -6,7 +6,7 @@ from linnet.core.ids import AuthorId
 from linnet.event.signing import encode_unit
 from linnet.lab.studies.places.reference import Guest
 from linnet.lab.studies.places.voice import Voice
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import Modifier
 from linnet.places.channel.state import State
 from linnet.places.config import PlacesConfig
 

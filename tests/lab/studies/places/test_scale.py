@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from linnet.lab.studies.places import folding, line, reassembly, scale
 from linnet.lab.studies.places.made import made_log
 from linnet.lab.studies.places.parameters import PlacesParameters
-from linnet.places.multicast.head import Flag
+from linnet.places.multicast.fragmentation import Flag
 
 SMALL = PlacesParameters(fragments=1000, ids=3, seed=2)
 

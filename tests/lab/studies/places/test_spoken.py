@@ -8,7 +8,7 @@ from linnet.core.errors import RemoteError
 from linnet.event.signing import encode_unit, verify_unit
 from linnet.lab.studies.places.spoken import LIES, log_of
 from linnet.lab.studies.places.voice import card_of
-from linnet.places.multicast.head import PIECE_BYTES, Head, head_of
+from linnet.places.multicast.fragmentation import PIECE_BYTES, Head, head_of
 
 PLACES = range(60)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from linnet.core.ids import AuthorId
 from linnet.lab.studies.places.voice import Voice, card_of, host_of, key_of
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import Modifier
 from linnet.places.config import PlacesConfig
-from linnet.places.multicast.head import Flag
+from linnet.places.multicast.fragmentation import Flag
 
 NYM = AuthorId(b"n" * 32)
 

@@ -11,8 +11,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from linnet.core.errors import RemoteError
-from linnet.places.channel.operators import operate
-from linnet.places.channel.psyc import ASSIGN, TRANSIENT, Modifier
+from linnet.places.channel.packet import ASSIGN, TRANSIENT, Modifier
+from linnet.places.channel.state import operate
 
 _FOLDED = pa.schema(
     [

@@ -18,9 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 from linnet.lab.studies.places import script
 from linnet.lab.studies.places.columns import FRAGMENTS, arrow_of
 from linnet.lab.studies.places.script import COUNT, LONG, NOTICE, PLAIN, RESET, Act
-from linnet.places.channel.header import Header, encode_header
-from linnet.places.multicast.head import Flag
-from linnet.places.speaking import NOTICE_ENTER, NOTICE_LEAVE
+from linnet.places.channel.packet import Header, encode_header
+from linnet.places.host import NOTICE_ENTER, NOTICE_LEAVE
+from linnet.places.multicast.fragmentation import Flag
 
 COPIES, LOSSES = 100, 20_000
 """One fragment of so many comes twice, one of so many never."""

@@ -14,7 +14,7 @@ from linnet.event.signing import decode_unit, verify_unit
 from linnet.identity.cards import Card
 from linnet.lab.studies.places.columns import FRAGMENTS, arrow_of, batch_of
 from linnet.lab.studies.places.voice import card_of
-from linnet.places.multicast.head import head_of
+from linnet.places.multicast.fragmentation import head_of
 
 Row = tuple[object, ...]
 

@@ -10,9 +10,8 @@ from pyspark.sql import functions as F
 
 from linnet.core.errors import RemoteError
 from linnet.lab.studies.places.columns import PARSED
-from linnet.places.channel.header import LARGEST_HEADER, read_header
-from linnet.places.channel.psyc import parse_section
-from linnet.places.multicast.head import Flag
+from linnet.places.channel.packet import LARGEST_HEADER, parse_section, read_header
+from linnet.places.multicast.fragmentation import Flag
 
 _MODIFIER = pa.struct([("operator", pa.string()), ("name", pa.string()), ("value", pa.binary())])
 _PARSED = pa.schema(

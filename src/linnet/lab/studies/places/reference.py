@@ -18,16 +18,14 @@ from linnet.lab.studies.places import answers as jobs
 from linnet.lab.studies.places.columns import ANSWERS, arrow_of, batch_of
 from linnet.lab.studies.places.line import FALLS, UNEXPLAINED
 from linnet.lab.studies.places.voice import card_of, key_of
-from linnet.places.channel.assembly import Assembly, Began, Broken
-from linnet.places.channel.fragments import Conflict, Fragments, New
-from linnet.places.channel.keywords import slices
+from linnet.places.channel.fragment_store import Conflict, Fragments, New, Row
 from linnet.places.channel.membership import Membership
-from linnet.places.channel.ordering import Applied, Forked, StateOrder
-from linnet.places.channel.psyc import Modifier
-from linnet.places.channel.rows import Row
+from linnet.places.channel.packet import Modifier, slices
+from linnet.places.channel.reassembly import Began, Broken, Reassembly
+from linnet.places.channel.state_order import Applied, Forked, StateOrder
 from linnet.places.deed import Policy
-from linnet.places.multicast.gaps import Gaps
-from linnet.places.multicast.head import Head, head_of
+from linnet.places.multicast.fragment_repair import Gaps
+from linnet.places.multicast.fragmentation import Head, head_of
 from linnet.store.memory import MemoryStore
 
 Answer = tuple[str, str, str]
@@ -57,7 +55,7 @@ class Guest:
         store = MemoryStore()
         self.fragments = Fragments(self._topic, store.log, store.cells)
         self.membership = Membership(self._topic, store.cells, Policy.PUBLIC)
-        self.assembly = Assembly(self.fragments)
+        self.assembly = Reassembly(self.fragments)
         self._heads: dict[int, Head] = {}
         self._conflicts: dict[int, str] = {}
 

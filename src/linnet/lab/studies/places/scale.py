@@ -15,9 +15,9 @@ from linnet.lab.studies.places.columns import FRAGMENTS, INTERVALS, PARSED, TAKE
 from linnet.lab.studies.places.made import made_log
 from linnet.lab.studies.places.parameters import PlacesParameters
 from linnet.lab.tables import Table
-from linnet.places.channel.ordering import StateOrder
-from linnet.places.channel.psyc import Modifier
-from linnet.places.multicast.head import Flag
+from linnet.places.channel.packet import Modifier
+from linnet.places.channel.state_order import StateOrder
+from linnet.places.multicast.fragmentation import Flag
 from linnet.store.memory import MemoryStore
 
 GAPS = Table(

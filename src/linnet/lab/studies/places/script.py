@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from linnet.core.ids import AuthorId
 from linnet.lab.studies.places.voice import Spoken, Voice
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import Modifier
 from linnet.places.config import PlacesConfig
 
 ASSIGN, COUNT, RESET, NOTICE, LONG, PLAIN = range(6)

@@ -19,10 +19,9 @@ from linnet.event.event import Unverified, Verified
 from linnet.event.signing import encode_unit, sign_unit
 from linnet.lab.studies.places.columns import UNITS, arrow_of, batch_of
 from linnet.lab.studies.places.voice import Spoken, Voice, host_of
-from linnet.places.channel.header import LARGEST_HEADER, encode_header, read_header
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.packet import LARGEST_HEADER, Modifier, encode_header, read_header
 from linnet.places.config import PlacesConfig
-from linnet.places.multicast.head import PIECE_BYTES, Flag, Head, encode_head
+from linnet.places.multicast.fragmentation import PIECE_BYTES, Flag, Head, encode_head
 from linnet.sim.luck import named_luck
 
 HASH_EVERY = 4

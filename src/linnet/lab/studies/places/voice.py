@@ -14,14 +14,14 @@ from linnet.identity.keys import SigningKey
 from linnet.lab.errors import CheckFailed
 from linnet.machine.outbox import Outbox
 from linnet.peer.config import Identity
-from linnet.places.channel.assembly import Began
-from linnet.places.channel.fragments import New
-from linnet.places.channel.psyc import Modifier
+from linnet.places.channel.fragment_store import New
+from linnet.places.channel.packet import Modifier
+from linnet.places.channel.reassembly import Began
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy, sign_deed
-from linnet.places.multicast.head import Head
-from linnet.places.parts import Parts
-from linnet.places.speaking import Speaking
+from linnet.places.host import FragmentWriter
+from linnet.places.multicast.fragmentation import Head
+from linnet.places.place_setup import Parts
 from linnet.sim.clock import START
 from linnet.sim.identities import seeded_identity
 from linnet.sim.luck import SeededEntropy, named_luck
@@ -54,7 +54,7 @@ class Voice:
         luck = named_luck(seed, f"places/{place}")
         context = Context(host.device, host.card, MemoryStore(), DeliveryConfig(), luck, verify_unit)
         self.parts = Parts(deed, context, config, Outbox())
-        self._speaking = Speaking(self.parts)
+        self._speaking = FragmentWriter(self.parts)
         self._speaking.open_term(START)
         self.said: list[Spoken] = []
         """Every fragment, in the order in which it left."""
@@ -98,7 +98,7 @@ class Voice:
                 raise CheckFailed(f"the voice cannot take its own fragment {head.fragment}: {stored}")
             if head.change is not None:
                 parts.membership.store(head.change, head.message, head.generation)
-            for step in parts.assembly.stored(stored.row):
+            for step in parts.reassembly.stored(stored.row):
                 if isinstance(step, Began) and step.header.delta is not None:
                     parts.order.offered(step.message, step.header.delta, step.modifiers, step.header.hash)
             self.said.append((verified, head))

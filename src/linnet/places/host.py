@@ -1,0 +1,769 @@
+"""The voice of a place at this node: what it is to say, when it may, and how it is said.
+
+What the application wants to say is said at once if it is our turn, else when it is. It is numbered, cut into
+fragments and signed, only while the term is ours. Each fragment is written down before it leaves, so that
+numbers which were seen are never used for something else (Toth 2013, section 5: counters survive a restart).
+While nothing is said, signs of life are given.
+
+What this device said in a term that was cut is said again first in its next, in the same order (decision
+0018). Each message is said again once, however often terms are cut and nodes crash: it names the event that
+it began with when it was said first, and what was said again under that name is remembered beside the
+orphans.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from msgspec.structs import replace
+
+from linnet.core.errors import Refused, RemoteError
+from linnet.core.ids import AuthorId, EventId, PeerId, TopicId
+from linnet.core.reasons import Reason
+from linnet.core.timers import Timer
+from linnet.delivery.commands import Declined
+from linnet.event.event import Tail, Verified
+from linnet.event.signing import sign_unit
+from linnet.groups.ids import Device
+from linnet.machine.outbox import Outbox
+from linnet.places.channel.fragment_store import Row
+from linnet.places.channel.packet import (
+    LARGEST_HEADER,
+    Header,
+    Modifier,
+    Packet,
+    encode_header,
+    parse_section,
+    read_header,
+    render,
+)
+from linnet.places.channel.reassembly import Began
+from linnet.places.commands import Admit, Announce, Announced, AnnounceMore, Eject
+from linnet.places.door import Door, Waiting
+from linnet.places.entry import EntrySearch
+from linnet.places.host_terms import OpenMessages, TermTakeover, Turn
+from linnet.places.ingest import Ingest
+from linnet.places.items import AGAIN
+from linnet.places.keepers import Keepers
+from linnet.places.key_distribution import KeyDistribution
+from linnet.places.messages import Away, Yield, Yielded
+from linnet.places.multicast.fragmentation import (
+    FRAGMENT,
+    PIECE_BYTES,
+    Change,
+    Flag,
+    Fragmenter,
+    Head,
+    Message,
+    Numbering,
+    Piece,
+    encode_head,
+    head_of,
+)
+from linnet.places.place_setup import Parts
+from linnet.trace.records import Kind, Record
+
+NOTICE_ENTER = "_notice_place_enter"
+NOTICE_LEAVE = "_notice_place_leave"
+NOTICE_VOICE = "_notice_place_voice"
+"""Somebody else speaks from now on."""
+KEEPALIVE = "_notice_keepalive"
+NYM = "_nym"
+
+Spoken = tuple[Verified, Head]
+"""A fragment of ours, to be taken in as if it had come."""
+_SAID = "place said again"
+QUEUE = 256
+"""Commands that may wait for our turn."""
+AT_ONCE = 4 * 1024 * 1024
+"""Bytes of what is said again in one go."""
+SILENCE = 2.5
+"""Keep-alives that may be missing before others are looked for."""
+
+VoiceCommand: TypeAlias = Announce | AnnounceMore | Admit | Eject
+
+
+Announcement: TypeAlias = tuple[int, list[Spoken]]
+"""The number of a message of ours, and its fragments."""
+
+
+class FragmentWriter:
+    """Messages of this device that are on their way out."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._cutting = Fragmenter()
+        self._numbering = Numbering(parts.fragments.standing)
+        self._since_hash = 0
+        self._sizes: dict[int, int] = {}
+        """Bytes of the bodies of open messages."""
+        self._ended = 0, 0
+        """The message that ended last, and the bytes of its body."""
+        self._chain = self._last_of_chain()
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a message has begun and not ended."""
+        return bool(self._numbering.under_way)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nobody else has spoken since, so that our numbers go on from here."""
+        standing, parts = self._numbering.standing, self._parts
+        term = standing.term if parts.terms.voice is None else parts.term
+        return (standing.term, standing.fragment) == (term, parts.fragments.standing.fragment)
+
+    def open_term(self, now: float) -> list[Spoken]:
+        """Open the next term behind what is held here, with a word of its own: it is told to many, and so
+        is to be small. The very first one opens with whatever is said first."""
+        last = self._parts.fragments.standing
+        for message in self._numbering.open_term(last):
+            self._cutting.abandon(message)
+        self._sizes.clear()
+        return self._word(NOTICE_VOICE, now) if last.fragment >= 0 else []
+
+    def announce(
+        self, method: str, modifiers: Sequence[Modifier], body: bytes, reset: bool, more: bool, now: float
+    ) -> tuple[int, list[Spoken]]:
+        """Begin a message, and end it unless more follows; its number, and the fragments that leave now."""
+        keys = self._turned(now)
+        state = reset or any(each.is_persistent for each in modifiers)
+        # The first of all looks like one that begins anew. Only that one carries a hash, so that whoever says
+        # it again knows which it was.
+        is_due = self._numbering.standing.state > 0 and self._since_hash + 1 >= self._parts.config.hash_every
+        hashed = reset or (state and is_due)
+        section = render(modifiers, method)
+        if len(section) > self._parts.config.modifier_bytes:
+            raise Refused(Reason.TOO_LARGE, f"{len(section)} bytes of modifiers")
+        digest = self._parts.order.digest_with(modifiers, reset) if hashed else None
+        message = self._numbering.begin(state=state, reset=reset, hashed=hashed)
+        self._since_hash = 0 if hashed else self._since_hash + state
+        self._sizes[message.number] = 0
+        spoken = self._begin(message, section, digest, now)
+        return message.number, [*keys, *spoken, *self.more(message.number, body, more, now)]
+
+    def size(self, message: int) -> int:
+        """Bytes of the body of a message that is open, or has just ended."""
+        return self._ended[1] if self._ended[0] == message else self._sizes.get(message, 0)
+
+    def more(self, message: int, body: bytes, more: bool, now: float) -> list[Spoken]:
+        """More of a body, also of a message that was open when we stopped; the fragments that leave now."""
+        if message not in self._sizes:
+            self._reopen(message)
+        self._sizes[message] += len(body)
+        spoken: list[Spoken] = []
+        at = 0
+        while True:
+            room = self._cutting.room(message)
+            self._cutting.feed(message, body[at : at + room])
+            at += room
+            if at >= len(body):
+                break
+            spoken += self._flow(now)
+        if more:
+            # At once: changes of state must not be overtaken by those of the next message.
+            self._cutting.flush(message)
+        else:
+            self._cutting.finish(message)
+            self._ended = message, self._sizes.pop(message)
+        return [*spoken, *self._flow(now)]
+
+    def _reopen(self, message: int) -> None:
+        fragments, context = self._parts.fragments, self._parts.context
+        last = max(fragments.message(message), key=lambda row: row.offset, default=None)
+        unit = None if last is None else fragments.unit(last)
+        ours = unit is not None and (unit.author, unit.device) == (context.author, context.device)
+        if last is None or not ours or last.term != fragments.standing.term:
+            raise Refused(Reason.UNKNOWN, f"message {message} is not open here")
+        began = next(self._parts.reassembly.historic(message), None)
+        if last.is_last or not isinstance(began, Began):
+            raise Refused(Reason.STALE, f"message {message} has ended: nothing can be added to it")
+        self._numbering.reopen(message, last.flags)
+        self._cutting.reopen(message, last.end)
+        before = len(encode_header(began.header)) + began.header.modifier_bytes
+        self._sizes[message] = last.end - before
+
+    def joined(
+        self, nym: AuthorId, since: int | None, now: float, device: Device | None = None
+    ) -> tuple[int, list[Spoken]]:
+        """Tell all that somebody came in. With the hash of the state, for whoever is new.
+
+        In a sealed place the key takes a step first, and the device is told it behind the notice; or all of
+        their devices that are known, if it is said again.
+        """
+        keys = self._turned(now)
+        if self._parts.deed.policy.seals:
+            self._parts.host_keys.step()
+        message = self._numbering.begin_join(nym, since)
+        number, spoken = self._notice(NOTICE_ENTER, message, nym, now)
+        opens = number if message.change is None else message.change.effective_since
+        devices = [device] if device else self._parts.host_keys.readers.of(nym)
+        told = [each for mine in devices for each in self.tell_keys(mine, opens, now)]
+        return number, [*keys, *spoken, *told]
+
+    def parted(self, nym: AuthorId, now: float) -> tuple[int, list[Spoken]]:
+        """Tell all that somebody left: what follows is closed to them."""
+        keys = self._turned(now)
+        self._parts.host_keys.readers.forget(nym)
+        number, spoken = self._notice(NOTICE_LEAVE, self._numbering.begin_part(nym), nym, now)
+        return number, [*keys, *spoken]
+
+    def tell_keys(self, device: Device, since: int, now: float) -> list[Spoken]:
+        """Tell a guest's device the keys of all that is open to it, by the prekeys that it gave."""
+        if not self._parts.deed.policy.seals:
+            return []
+        before = self._turned(now)
+        standing = self._numbering.standing
+        body = self._parts.host_keys.for_one(standing.term, standing.message + 1, device, since, now)
+        return [*before, *self._say_keys(body, now)]
+
+    def keep_alive(self, now: float) -> list[Spoken]:
+        """Say that nothing was said, so that the loss of the last fragment is noticed."""
+        return self._word(KEEPALIVE, now)
+
+    def _word(self, method: str, now: float) -> list[Spoken]:
+        keys = self._turned(now)
+        message = self._numbering.begin()
+        self._cutting_opened(message.number, self._text(message, render((), method), None))
+        self._cutting.finish(message.number)
+        return [*keys, *self._flow(now)]
+
+    def _notice(self, method: str, message: Message, nym: AuthorId, now: float) -> tuple[int, list[Spoken]]:
+        section = render((Modifier(":", NYM, nym.hex().encode()),), method)
+        digest = None if message.delta is None else self._parts.order.state.digest()
+        spoken = self._begin(message, section, digest, now)
+        self._cutting.finish(message.number)
+        self._since_hash = 0
+        return message.number, [*spoken, *self._flow(now)]
+
+    def _begin(self, message: Message, section: bytes, digest: bytes | None, now: float) -> list[Spoken]:
+        text = self._text(message, section, digest)
+        self._cutting.open(message.number)
+        return self._feed(message.number, text, now)
+
+    def _text(self, message: Message, section: bytes, digest: bytes | None) -> bytes:
+        return encode_header(Header(len(section), message.delta, digest)) + section
+
+    def _cutting_opened(self, message: int, text: bytes) -> None:
+        self._cutting.open(message)
+        self._cutting.feed(message, text)
+
+    def _feed(self, message: int, data: bytes, now: float) -> list[Spoken]:
+        spoken: list[Spoken] = []
+        for at in range(0, len(data), 1 << 19):
+            self._cutting.feed(message, data[at : at + (1 << 19)])
+            spoken += self._flow(now)
+        return spoken
+
+    def _flow(self, now: float) -> list[Spoken]:
+        spoken: list[Spoken] = []
+        while (piece := self._cutting.take()) is not None:
+            spoken += self._turned(now)
+            spoken.append(self._sign(piece, now, self._parts.deed.policy.seals))
+        return spoken
+
+    def _turned(self, now: float) -> list[Spoken]:
+        """In a sealed place: the keys of a new epoch, if one has to begin before anything else is said."""
+        parts, standing = self._parts, self._numbering.standing
+        if not parts.deed.policy.seals or not parts.host_keys.is_due(standing.term, standing.generation):
+            return []
+        message = standing.message + 1
+        parts.host_keys.begin(standing.term, standing.generation, message)
+        return self._say_keys(parts.host_keys.for_all(standing.term, message, parts.is_guest, now), now)
+
+    def _say_keys(self, body: bytes | None, now: float) -> list[Spoken]:
+        """A message of keys, all of it at once: nothing else may come before the next one's number."""
+        if body is None:
+            return []
+        number = self._numbering.begin_keys().number
+        ends = range(0, len(body), PIECE_BYTES)
+        pieces = [
+            Piece(number, at, body[at : at + PIECE_BYTES], at == 0, at + PIECE_BYTES >= len(body))
+            for at in ends
+        ]
+        return [self._sign(piece, now, False) for piece in pieces]
+
+    def _sign(self, piece: Piece, now: float, sealed: bool) -> Spoken:
+        head = self._numbering.head(piece.message, piece, sealed)
+        if head.change is not None:
+            head = self._with_roll(head, head.change)
+        context = self._parts.context
+        clear = encode_head(head)
+        tail = Tail(None, None, None, None, FRAGMENT, None, int(now * 1000), clear, piece.data)
+        seq, prev = self._chain
+        if sealed:
+            tail = self._parts.host_keys.seal(tail, seq, prev)
+        verified = sign_unit(context.key, self._parts.id, context.author, context.device, seq, prev, (tail,))
+        self._chain = seq + 1, verified.head
+        return verified, head
+
+    def _with_roll(self, head: Head, change: Change) -> Head:
+        """A change of membership counts here at once, and is said with the hash of what is in force then."""
+        parts = self._parts
+        parts.membership.store(change, head.message, head.generation)
+        knows_all = parts.membership.is_whole and parts.fragments.upto > parts.fragments.standing.fragment
+        return replace(head, change=replace(change, roll=parts.membership.digest() if knows_all else None))
+
+    def _last_of_chain(self) -> tuple[int, EventId | None]:
+        context = self._parts.context
+        for head in context.store.log.heads(self._parts.id):
+            if (head.author, head.device) == (context.author, context.device):
+                return head.last + 1, head.head
+        return 0, None
+
+
+class Orphan(NamedTuple):
+    """A message of ours that is not in the line."""
+
+    rows: list[Row]
+    """Its pieces that were taken out, in order."""
+
+    @property
+    def message(self) -> int:
+        """The number that it had."""
+        return self.rows[0].message
+
+
+class _Words(NamedTuple):
+    first: EventId
+    """The event that it began with when it was said for the first time."""
+    change: Change | None
+    header: Header
+    packet: Packet
+    body: bytes
+    has_begun: bool
+    """Whether its beginning is in the line, and so its changes of state are applied."""
+
+
+def orphans(parts: Parts) -> list[Orphan]:
+    """Messages of this device that were taken out of the line, in the order in which they were said."""
+    found: dict[tuple[int, int], list[Row]] = {}
+    for row in parts.fragments.orphans():
+        if row.flags & Flag.KEYS:
+            continue  # of a term that does not count: the next one has keys of its own
+        if _is_ours(parts, row):
+            found.setdefault((row.term, row.message), []).append(row)
+    return [Orphan(rows) for rows in found.values()]
+
+
+def forget_idle(parts: Parts) -> bool:
+    """Forget signs of life and the like among them; whether anything is left that has to be said again."""
+    left = False
+    for orphan in orphans(parts):
+        try:
+            words = _words(parts, orphan)
+        except RemoteError:
+            words = None  # written down when its turn comes
+        if words is not None and words.packet.method in (KEEPALIVE, NOTICE_VOICE):
+            for row in orphan.rows:
+                parts.fragments.forget_orphan(row)
+        else:
+            left = True
+    return left
+
+
+def say_again(
+    parts: Parts, writer: FragmentWriter, orphan: Orphan, now: float
+) -> tuple[list[Spoken], Record | None]:
+    """Say one of them again, unless it stands by now; what leaves, and what is to be written down."""
+    for row in orphan.rows:
+        parts.fragments.forget_orphan(row)
+    try:
+        words = _words(parts, orphan)
+    except RemoteError as error:
+        return [], _dropped(parts, orphan, error.reason, error.detail)
+    if words is None:
+        return [], _dropped(parts, orphan, Reason.STALE, "its term ended before it did")
+    if _stands(parts, words.first):
+        return [], None
+    if words.change is not None:
+        spoken = _change(parts, writer, words.change, orphan.message, now)
+    else:
+        spoken = _announce(parts, writer, words, now)
+    if spoken:
+        # Behind keys that have to be told first, if any.
+        said = next(verified for verified, head in spoken if not head.flags & Flag.KEYS)
+        parts.context.store.cells.put(_SAID, parts.id + words.first, said.head)
+    return spoken, None
+
+
+def _announce(parts: Parts, writer: FragmentWriter, words: _Words, now: float) -> list[Spoken]:
+    kept = [each for each in words.packet.modifiers if each.name != AGAIN]
+    if words.has_begun:
+        kept = [each for each in kept if not each.is_persistent]
+    # A first change of state has no distance, too; others may have changed it first by now:
+    # see `FragmentWriter`.
+    reset = words.header.delta == 0 and words.header.hash is not None and not words.has_begun
+    modifiers = (*kept, Modifier(":", AGAIN, words.first.hex().encode()))
+    return writer.announce(words.packet.method, modifiers, words.body, reset, False, now)[1]
+
+
+def _change(parts: Parts, writer: FragmentWriter, change: Change, message: int, now: float) -> list[Spoken]:
+    changes = parts.membership.changes(change.nym)
+    is_in = bool(changes) and changes[-1].joins
+    if change.joins == is_in:
+        return []  # somebody else said so meanwhile
+    if not change.joins:
+        return writer.parted(AuthorId(change.nym), now)[1]
+    # Numbers are others now: what it could see from then on, it can see from now on at the latest.
+    is_late = change.effective_since > parts.fragments.standing.message
+    since = None if change.effective_since == message or is_late else change.effective_since
+    return writer.joined(AuthorId(change.nym), since, now)[1]
+
+
+def _words(parts: Parts, orphan: Orphan) -> _Words | None:
+    """What a message said, all of it; None if it had not ended."""
+    # The same number of the same term may be another's message, who opened this term too and counts; or ours,
+    # of a term that we had to open again behind another fragment: then all of this one is orphaned.
+    begun = () if orphan.rows[0].is_first else parts.fragments.message(orphan.message)
+    standing = [row for row in begun if row.term == orphan.rows[0].term and _is_ours(parts, row)]
+    rows = sorted([*standing, *orphan.rows], key=lambda row: row.offset)
+    text = bytearray()
+    for row in rows:
+        piece = parts.reassembly.read(row)
+        if piece is None or row.offset != len(text):
+            return None
+        text += piece
+    if not rows[-1].is_last:
+        return None
+    found = read_header(bytes(text[:LARGEST_HEADER]), parts.config)
+    verified = parts.fragments.verified(rows[0])
+    if found is None or verified is None:
+        return None
+    header, begin = found
+    end = begin + header.modifier_bytes
+    packet = parse_section(bytes(text[begin:end]), parts.config)
+    first = _first(packet) or rows[0].event
+    has_begun = bool(standing) and standing[-1].end >= end
+    return _Words(first, head_of(verified.events[0]).change, header, packet, bytes(text[end:]), has_begun)
+
+
+def _is_ours(parts: Parts, row: Row) -> bool:
+    """Whether this device said it."""
+    unit, context = parts.fragments.unit(row), parts.context
+    return unit is not None and (unit.author, unit.device) == (context.author, context.device)
+
+
+def _first(packet: Packet) -> EventId | None:
+    """The event that a message began with that is said again; None if it is said for the first time."""
+    again = [each.value for each in packet.modifiers if each.name == AGAIN]
+    if not again or not re.fullmatch(rb"[0-9a-f]{64}", again[0]):
+        return None
+    return EventId(bytes.fromhex(again[0].decode()))
+
+
+def _stands(parts: Parts, first: EventId) -> bool:
+    """Whether a message is in the line, as it was said first or as it was said again."""
+    again = parts.context.store.cells.get(_SAID, parts.id + first)
+    return any(
+        parts.is_in_line(event) and parts.fragments.is_whole(spoken.message)
+        for event in (first, None if again is None else EventId(again))
+        if event is not None and (spoken := parts.spoken(event)) is not None
+    )
+
+
+def _dropped(parts: Parts, orphan: Orphan, reason: Reason, detail: str) -> Record:
+    note = f"message {orphan.message} is not said again: {detail}"[:200]
+    return Record(Kind.DROPPED, parts.id, orphan.rows[0].event, reason=reason, note=note)
+
+
+class KeepAliveDue(Timer, frozen=True, gc=False):
+    """Nothing was said in a place for so long that a sign of life is due."""
+
+    place: TopicId
+
+
+class Host:
+    """What one node says in one place."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        ingest: Ingest,
+        door: Door,
+        entry_search: EntrySearch,
+        key_distribution: KeyDistribution,
+        keepers: Keepers,
+        out: Outbox,
+    ) -> None:
+        self._parts = parts
+        self._out = out
+        self._key_distribution = key_distribution
+        self._keepers = keepers
+        self._ingest = ingest
+        self._door = door
+        self.takeover = TermTakeover(parts, entry_search, out)
+        self._writer: FragmentWriter | None = None
+        self._open_messages = OpenMessages(parts.id, parts.context.store.cells)
+        self._queue: deque[tuple[int, VoiceCommand]] = deque()
+        self._again = parts.may_speak and forget_idle(parts)
+        """Whether something of ours is to be said again."""
+        self._last_said = 0.0
+        self._yielded_at = 0.0
+
+    def start(self, now: float) -> None:
+        """Go on to give signs of life as the voice, also if it has nothing to say after a restart."""
+        self._last_said = self._yielded_at = now
+        voice = self._parts.terms.voice
+        if voice is None or voice.device != self._parts.context.device:
+            return
+        self._set_timer(self._parts.config.keepalive)
+        if self._parts.is_voice:
+            self._keepers.hold_keepers(now)
+
+    def put_back(self, seconds: float) -> None:
+        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        self._last_said -= seconds
+        self._yielded_at -= seconds
+        self.takeover.put_back(seconds)
+
+    # What the application wants.
+
+    def handle_command(self, request: int, command: VoiceCommand, now: float) -> None:
+        """Say something, now or when it is our turn; `Refused` if that will not come."""
+        if not self._parts.may_speak:
+            raise Refused(Reason.NOT_A_PUBLISHER, "this place is not ours to speak in: talk to the host")
+        is_rest = isinstance(command, AnnounceMore)
+        if isinstance(command, AnnounceMore):
+            self._open_messages.check(command.message, self._parts.term)
+        turn = self.takeover.turn(now)
+        # What waits comes first, and what is to be said again; but for the rest of a message that stands. Our
+        # turn may have come by the clock alone, and then nobody has looked at what waits since.
+        is_next = is_rest or not self._queue
+        is_free = is_rest or not (self._again or self._ingest.cut_off)
+        if is_next and ((turn is Turn.OURS and is_free) or self._parts.terms.voice is None):
+            self._do(request, command, now)
+            return
+        if isinstance(command, AnnounceMore):
+            raise Refused(Reason.STALE, "somebody else speaks now: this message ends here, say it again")
+        if isinstance(command, Admit) and command.nym not in self._door.waiting:
+            raise Refused(Reason.UNKNOWN, "nobody of this name waits at the door")
+        if len(self._queue) >= QUEUE:
+            raise Refused(Reason.QUEUE_FULL, f"{QUEUE} commands wait for our turn to speak")
+        self._queue.append((request, command))
+        self.takeover.want_turn(now)
+        self.say_waiting(now)
+
+    def say_waiting(self, now: float) -> None:
+        """Say what waits, if it is our turn by now."""
+        if self._ingest.cut_off:
+            self._ingest.cut_off = False
+            self._again = self._parts.may_speak and forget_idle(self._parts)
+        if not (self._queue or self._again):
+            return
+        if not self.takeover.is_wanted:
+            self.takeover.want_turn(now)
+        turn = self.takeover.turn(now)
+        if turn is Turn.WAIT:
+            self.takeover.ask_voice(now)
+            return
+        before = self._out.mark()
+        try:
+            if turn is Turn.OPEN:
+                self._open(now)
+                before = self._out.mark()
+            self._say_again(now)
+        except Refused as refused:
+            self._out.forget_since(before)
+            self._give_up(refused)
+            return
+        if self._again:
+            self.takeover.set_timer(0.0)
+            return
+        self.takeover.end_wish()
+        while self._queue:
+            request, command = self._queue.popleft()
+            before = self._out.mark()
+            try:
+                self._do(request, command, now)
+            except Refused as refused:
+                self._out.forget_since(before)
+                self._out.reply(request, Declined(refused.reason, refused.detail))
+
+    # Hand-over.
+
+    def handle_yield(self, peer: PeerId, asked: Yield, now: float) -> None:
+        """Let a peer speak that wants to, if it may."""
+        under_way = self._writer is not None and self._writer.under_way and self._parts.is_voice
+        self.takeover.handle_yield(peer, asked, under_way, now)
+        if not self._parts.is_voice:
+            self._writer = None
+            self._yielded_at = now
+
+    def handle_yielded(self, peer: PeerId, answer: Yielded, now: float) -> None:
+        """Speak if the voice lets us, or give it up."""
+        reason = self.takeover.handle_yielded(peer, answer)
+        if reason is not None:
+            self._give_up(Refused(reason, "the device that speaks does not hand over"))
+        else:
+            self.say_waiting(now)
+
+    # Saying.
+
+    def writer(self) -> FragmentWriter:
+        """The voice; `Refused` if it is not ours."""
+        parts = self._parts
+        if parts.terms.voice is not None and not parts.is_voice:
+            raise Refused(Reason.NOT_ALLOWED, "somebody else speaks now")
+        if self._writer is None or not self._writer.is_current:
+            self._writer = FragmentWriter(parts)
+            if parts.terms.voice is None:
+                self._writer.open_term(0.0)
+        return self._writer
+
+    def say(self, spoken: Sequence[Spoken], now: float) -> None:
+        """Send out fragments of ours, and take them in here as well."""
+        self._last_said = now
+        noted, self._parts.host_keys.noted = self._parts.host_keys.noted, []
+        for record in noted:
+            self._out.record(record)
+        self._ingest.take_own(spoken, now)
+        self._keepers.hold_keepers(now)
+        self._set_timer(self._parts.config.keepalive)
+
+    def admit(self, waiting: Waiting, since: int | None, now: float) -> Announcement:
+        """Let somebody in who asked: the notice first, then the answer."""
+        parts, nym = self._parts, waiting.enter.card.person
+        policy = parts.deed.policy
+        opens = since if since is not None else (None if policy.restricts else 0)
+        message, spoken = self.writer().joined(nym, opens, now, self._key_distribution.learn_device(waiting))
+        self.say(spoken, now)
+        self._door.let_in(waiting, now)
+        return message, spoken
+
+    def greet_device(self, waiting: Waiting, now: float) -> None:
+        """Tell keys to a guest who is back at our door, perhaps with another device that lacks them."""
+        if not self._key_distribution.is_news(waiting):
+            return
+        device = self._key_distribution.learn_device(waiting)
+        if device is not None:
+            self.tell_keys(device, now)
+
+    def tell_keys(self, device: Device, now: float) -> None:
+        """Tell a guest's device the keys of what is open to it; `Refused` if somebody else speaks."""
+        self.say(self.writer().tell_keys(device, self._parts.since_of(device.author), now), now)
+
+    def draft_parting(self, nym: AuthorId, now: float) -> Announcement:
+        """Sign the notice that a guest is none any more, for `say_parting`; `Refused` if nobody is to go."""
+        if not self._door.is_guest(nym) or self._parts.deed.rank(nym) is not None:
+            raise Refused(Reason.NOT_A_MEMBER, "no guest of this name is here")
+        return self.writer().parted(nym, now)
+
+    def say_parting(self, nym: AuthorId, spoken: Sequence[Spoken], now: float) -> None:
+        """Tell all that a guest is none any more, and disconnect it."""
+        self.say(spoken, now)
+        for peer, guest in self._parts.tree.downstreams.items():
+            if guest == nym:
+                # Behind the notice itself, which waits for its commit.
+                self._out.committed.send(peer, Away(self._parts.id, Reason.NOT_A_MEMBER))
+                self._ingest.drop_neighbor(peer)
+
+    def take_over(self, now: float) -> None:
+        """Go on as the host, if a new version of the deed does not let the voice speak any more."""
+        parts, voice = self._parts, self._parts.terms.voice
+        if voice is None or parts.deed.rank(voice.person) is not None:
+            return
+        if parts.deed.rank(parts.context.author) == 0 and parts.is_whole:
+            self._open(now)
+
+    def break_silence(self, now: float) -> None:
+        """Give a sign of life if nothing was said for a while, also where somebody got the voice and does
+        not use it."""
+        parts = self._parts
+        if not parts.is_voice:
+            ours = parts.terms.voice is not None and parts.yielded == parts.opened_by
+            if ours and parts.may_speak:
+                self._speak_instead(now)
+            return
+        silent = now - self._last_said
+        if silent + 1e-6 < parts.config.keepalive:
+            self._set_timer(parts.config.keepalive - silent)
+            return
+        self.say(self.writer().keep_alive(now), now)
+
+    def _speak_instead(self, now: float) -> None:
+        """Open the next term if whoever got the voice from us has not used it for long."""
+        left = self._yielded_at + SILENCE * self._parts.config.keepalive - now
+        if left > 0.0:
+            self._set_timer(left)
+            return
+        before = self._out.mark()
+        try:
+            self._open(now)
+        except Refused:
+            self._out.forget_since(before)
+            self._set_timer(self._parts.config.keepalive)
+
+    # Inside.
+
+    def _do(self, request: int, command: VoiceCommand, now: float) -> None:
+        match command:
+            case Announce(_, method, modifiers, body, reset, more):
+                if more:
+                    self._skip_numbers(now)
+                message, spoken = self.writer().announce(method, modifiers, body, reset, more, now)
+                self.say(spoken, now)
+                if more:
+                    self._open_messages.began(message, self._parts.term)
+            case AnnounceMore(_, message, body, more):
+                spoken = self.writer().more(message, body, more, now)
+                if not more:
+                    self._open_messages.ended(message)
+                self.say(spoken, now)
+            case Admit(_, nym, since):
+                message, spoken = self.admit(self._door.take_waiting(nym), since, now)
+            case Eject(_, nym):
+                message, spoken = self.draft_parting(nym, now)
+                self.say_parting(nym, spoken, now)
+        self._reply(request, message, spoken)
+
+    def _skip_numbers(self, now: float) -> None:
+        """Use up numbers that an application still takes for its messages': open ones do not get them."""
+        # The next one, and the one behind it, if keys have to be told first.
+        while any(
+            self._open_messages.is_taken(self._parts.fragments.standing.message + ahead, self._parts.term)
+            for ahead in (1, 2)
+        ):
+            self.say(self.writer().keep_alive(now), now)
+
+    def _reply(self, request: int, message: int, spoken: Sequence[Spoken]) -> None:
+        """Answer whoever announced something."""
+        last = spoken[-1] if spoken else None
+        fragment, event = (-1, None) if last is None else (last[1].fragment, last[0].head)
+        size = 0 if self._writer is None else self._writer.size(message)
+        self._out.committed.reply(request, Announced(self._parts.id, message, fragment, event, size))
+
+    def _open(self, now: float) -> None:
+        """Open the next term behind all that is held here without a gap."""
+        self._ingest.cut_back(now)
+        if not self._parts.knows_state:
+            raise Refused(Reason.MISSING_DEPENDENCY, "the state of the place is not known here yet")
+        self._writer = FragmentWriter(self._parts)
+        self.say(self._writer.open_term(now), now)
+
+    def _say_again(self, now: float) -> None:
+        size = 0
+        for orphan in orphans(self._parts) if self._again else ():
+            if size > AT_ONCE:
+                return
+            size += sum(row.length for row in orphan.rows)
+            spoken, record = say_again(self._parts, self.writer(), orphan, now)
+            self.say(spoken, now)
+            if record is not None:
+                self._out.record(record)
+        self._again = False
+
+    def _give_up(self, refused: Refused) -> None:
+        """Tell whoever waits that our turn does not come. What is to be said again is tried again later."""
+        waiting, self._queue = self._queue, deque()
+        self.takeover.end_wish()
+        for request, _ in waiting:
+            self._out.reply(request, Declined(refused.reason, refused.detail))
+        if self._again:
+            self.takeover.set_timer(self._parts.config.entry_timeout)
+
+    def _set_timer(self, delay: float) -> None:
+        self._out.set_timer(delay, KeepAliveDue(self._parts.id))
