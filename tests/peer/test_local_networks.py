@@ -62,8 +62,7 @@ class Device:
         self.router = Router(self.out, (self.networks, self.listener))
 
     def handle(self, event: LanInput) -> list[Effect]:
-        self.networks.handle(event, 0.0)
-        self.router.pass_on_notices(0.0)
+        self.router.input(event, 0.0)
         return self.out.take()
 
     def ask(self, command: LanCommand) -> list[Effect]:

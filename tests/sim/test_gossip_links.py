@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from tests.due import Due
 from tests.sim.gossip_scripts import DIAL, A, B, C, Listening, world_of
 
 from linnet.core.effects import Hold, Probe, Release, SetTimer
 from linnet.core.inputs import Probed
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 
 
 def test_a_link_comes_with_the_first_hold_and_goes_a_while_after_the_last_release() -> None:
@@ -59,7 +59,7 @@ def test_what_is_held_is_dialled_again_after_a_crash_and_found_when_it_is_back()
     world = world_of(a, b)
     world.perform(A, [Hold(B, (), "one")])
     world.run(1.0)
-    world.perform(B, [SetTimer(1.0, Tick("test", "never"))])
+    world.perform(B, [SetTimer(1.0, Due("never"))])
     world.crash(B)
     world.run(5.0)
     assert not world.is_up(B)

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
+from tests.due import Due
+
 from linnet.core.effects import Send, SetTimer
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.inputs import LinkDown, Received, TimerFired
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.delivery.causal_messages import Given, Want
 from linnet.event.event import Event
 from linnet.overlay.notices import NeighborDown, NeighborUp
-from linnet.sim import gossip_topic
 from linnet.sim.clock import START
 from linnet.sim.gossip_peer import GossipPeer
-from linnet.sim.gossip_topic import GossipTopic, TellHeads
+from linnet.sim.gossip_topic import GossipTopic, HeadsDue, TellHeads
 from linnet.sim.identities import seeded_identity
 from linnet.sim.verifier import RememberingVerifier
 
@@ -70,7 +70,7 @@ def test_notices_of_the_overlay_move_the_topics() -> None:
     assert effects == [up, NeighborUp(OTHER, B), Send(B, TellHeads(TOPIC, (event.id,), 1))]
     assert list(topic.flood.neighbors) == [C, B]
     overlay.answer = (NeighborDown(TOPIC, B), NeighborDown(OTHER, B))
-    assert peer.handle(TimerFired(Tick("overlay", "round")), START) == overlay.answer
+    assert peer.handle(TimerFired(Due("round")), START) == overlay.answer
     assert list(topic.flood.neighbors) == [C]
     assert handed == [event]
 
@@ -83,9 +83,9 @@ def test_messages_and_timers_of_topics_do_not_reach_the_overlay() -> None:
     unit = peer.handle(Received(B, Want(TOPIC, 3, (event.id,))), START)[0].message
     assert isinstance(unit, Given)
     assert (unit.request, len(unit.units), unit.unknown) == (3, 1, ())
-    effects = peer.handle(TimerFired(Tick(gossip_topic.OWNER, "heads", TOPIC)), START)
+    effects = peer.handle(TimerFired(HeadsDue(TOPIC)), START)
     assert [type(effect) for effect in effects] == [SetTimer, Send]
-    assert peer.handle(TimerFired(Tick(gossip_topic.OWNER, "heads", OTHER)), START) == ()
+    assert peer.handle(TimerFired(HeadsDue(OTHER)), START) == ()
     assert peer.handle(Received(B, Want(OTHER, 3, ())), START) == ()
     assert overlay.seen == []
 

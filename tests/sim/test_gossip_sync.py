@@ -5,11 +5,10 @@ from __future__ import annotations
 from linnet.core.effects import CancelTimer, Send, SetTimer
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.delivery.causal_messages import Beyond, Further, Reconcile
 from linnet.delivery.dag import Dag
 from linnet.delivery.sorted_ids import SortedIds
-from linnet.sim.gossip_sync import OWNER, TIMEOUT, GossipSync, Told
+from linnet.sim.gossip_sync import TIMEOUT, GossipSync, SyncDue, Told
 from linnet.trace.records import Kind, Record
 
 A, B = PeerId(b"a" * 32), PeerId(b"b" * 32)
@@ -34,7 +33,7 @@ def test_equal_heads_need_nothing_and_unknown_ones_a_walk() -> None:
     a, b = side(A, 100), side(B, 200, 3)
     assert b.compare(A, Told(a.heads, 2)) == []
     assert a.heads == (event(2, 1),)
-    tick = Tick(OWNER, "sync", TOPIC + B)
+    tick = SyncDue(TOPIC, B)
     asked = a.compare(B, Told(b.heads, 5))
     assert asked == [Send(B, Beyond(TOPIC, 2, a.heads)), SetTimer(TIMEOUT, tick)]
     assert a.awaits(B, 2)
@@ -67,10 +66,10 @@ def test_sides_that_went_on_apart_reconcile() -> None:
 def test_a_session_that_makes_no_progress_ends() -> None:
     a, b = side(A, 100), side(B, 200, 3)
     a.compare(B, Told(b.heads, 5))
-    tick = Tick(OWNER, "sync", TOPIC + B)
+    tick = SyncDue(TOPIC, B)
     dropped = Record(Kind.DROPPED, TOPIC, peer=B, reason=Reason.TIMEOUT, note="synchronisation")
-    assert a.fired(tick) == [dropped]
-    assert a.fired(tick) == []
+    assert a.end_stalled(B) == [dropped]
+    assert a.end_stalled(B) == []
     a.compare(B, Told(b.heads, 5))
     assert a.down(B) == [CancelTimer(tick)]
     assert a.down(B) == []

@@ -11,12 +11,11 @@ import pytest
 from linnet.core.effects import Hold
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.inputs import LinkDown, LinkUp
-from linnet.core.timers import Tick
 from linnet.event.event import Event
 from linnet.overlay.notices import NeighborDown, NeighborUp
 from linnet.sim.clock import START
 from linnet.sim.gossip_peer import GossipPeer
-from linnet.sim.gossip_topic import OWNER, GossipTopic, references
+from linnet.sim.gossip_topic import GossipTopic, HeadsDue, references
 from linnet.sim.gossip_world import GossipWorld
 from linnet.sim.identities import seeded_identity
 from linnet.sim.links import LinkModel, constant_latency
@@ -129,7 +128,7 @@ def test_after_silence_each_neighbour_is_told_before_anyone_is_told_again() -> N
     topic.publish(b"the last word", START)
     told, pauses = [], []
     for _ in range(8):
-        timer, sent = topic.fired(Tick(OWNER, "heads", TOPIC))
+        timer, sent = topic.handle_timer(HeadsDue(TOPIC))
         told.append(sent.peer)
         pauses.append(timer.delay)
     assert set(told[:5]) == set(peers)
