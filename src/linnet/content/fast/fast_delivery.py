@@ -23,6 +23,7 @@ from linnet.content.fast.commands import (
     SearchGroups,
 )
 from linnet.content.fast.config import FastConfig
+from linnet.content.fast.deputy_service import DeputyService, ReceiptsDue
 from linnet.content.fast.group_requests import (
     Advertising,
     AnswerDue,
@@ -36,7 +37,6 @@ from linnet.content.fast.group_requests import (
     Task,
 )
 from linnet.content.fast.group_search import Searches, Subscriptions
-from linnet.content.fast.helper import Helper, ReceiptsDue
 from linnet.content.fast.memberships import Memberships
 from linnet.content.fast.messages import (
     Browse,
@@ -110,7 +110,7 @@ class FastDelivery(Part):
         adverts = self._advertisements = Advertisements(context, config, requests, boards, listens, out)
         self._searches = Searches(context, config, content.attributes, requests, boards, out)
         self.memberships = Memberships(context, config, content, requests, listens, out, hand)
-        self._helper = Helper(requests, config.publications, out)
+        self._deputy_service = DeputyService(requests, config.publications, out)
         self.publisher = Publisher(
             context, config, content, requests, adverts, self.memberships, out, promise
         )
@@ -160,9 +160,9 @@ class FastDelivery(Part):
     def end_subscription(self, number: int, now: float) -> None:
         """Leave groups of which nothing else is wanted."""
         self._subscriptions.leave(number, now)
-        for group in list(self._helper.counts):
+        for group in list(self._deputy_service.counts):
             if group not in self.memberships:
-                self._helper.release(group)
+                self._deputy_service.release(group)
         self._finish(now)
 
     @on_command(OpenGroup)
@@ -192,7 +192,7 @@ class FastDelivery(Part):
     @on_command(ExamineGroups)
     def examine_groups(self, request: int, command: ExamineGroups, now: float) -> None:
         """Tell how groups stand."""
-        memberships = self.memberships.status(self._helper.counts)
+        memberships = self.memberships.status(self._deputy_service.counts)
         self._out.reply(request, GroupsStatus(self.publisher.status(), memberships, len(self._boards)))
         self._finish(now)
 
@@ -259,7 +259,7 @@ class FastDelivery(Part):
             raise RemoteError(Reason.NOT_A_MEMBER, "no group of its that this node is in")
         predicates = [check_enrolment(each, self._content.attributes, now) for each in message.added]
         promised = self.memberships.promised(message.group)
-        self._helper.entrust(message, predicates, promised, now)
+        self._deputy_service.entrust(message, predicates, promised, now)
         self._requests.answer(peer, Entrusted(message.number, None))
 
     @on_message(Convey)
@@ -284,7 +284,7 @@ class FastDelivery(Part):
         given = self.memberships.receipt(group, passing.id)
         answer = Conveyed(message.number, passing.id, given, fresh, False, (), None)
         if message.serve and peer == publisher:
-            self._helper.forward(peer, message, passing, answer, now)
+            self._deputy_service.forward(peer, message, passing, answer, now)
         else:
             self._requests.answer(peer, answer)
 
@@ -296,7 +296,7 @@ class FastDelivery(Part):
     def _leave_or_forget(self, peer: PeerId, message: Quit, now: float) -> None:
         self._requests.answer(peer, Parted(message.number))
         if self.memberships.publisher(message.group) == peer:
-            self._helper.release(message.group)
+            self._deputy_service.release(message.group)
             self.memberships.handle_close(message.group)
         else:
             self.publisher.remove_member(peer, message.group)
@@ -353,7 +353,7 @@ class FastDelivery(Part):
             case Publishing(), Conveyed():
                 self.publisher.publications.handle_answer(task, message, now)
             case Forwarding(), Conveyed():
-                self._helper.handle_answer(task, message)
+                self._deputy_service.handle_answer(task, message)
             case Leaving(), Parted():
                 pass
             case _:
@@ -375,7 +375,7 @@ class FastDelivery(Part):
             case Publishing():
                 self.publisher.publications.handle_failure(task, reason, now)
             case Forwarding():
-                self._helper.handle_failure(task)
+                self._deputy_service.handle_failure(task)
             case Leaving():
                 pass
             case _:
@@ -413,7 +413,7 @@ class FastDelivery(Part):
     @on_timer(ReceiptsDue)
     def end_gathering(self, timer: ReceiptsDue, now: float) -> None:
         """Leave it to a publisher to see to those who gave no receipt."""
-        self._helper.end_gathering(timer)
+        self._deputy_service.end_gathering(timer)
         self._finish(now)
 
     @on_timer(GroupConfirmDue)
@@ -424,7 +424,7 @@ class FastDelivery(Part):
     @on_timer(IdleDue)
     def release_idle(self, timer: IdleDue, now: float) -> None:
         """Let links go, and look again for what was not found: boards, and groups."""
-        needed = {**self.publisher.linked, **self._helper.linked, **self.memberships.linked}
+        needed = {**self.publisher.linked, **self._deputy_service.linked, **self.memberships.linked}
         self._requests.release_idle(needed)
         self.publisher.advertise_again(now)
         self._subscriptions.look_again(lacking=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from linnet.content.commands import GroupAt
 from linnet.content.fast.commands import JoinGroups, PublishToGroup
 from linnet.content.fast.config import FastConfig
+from linnet.content.fast.deputy_service import ReceiptsDue
 from linnet.content.fast.group_requests import AnswerDue
-from linnet.content.fast.helper import ReceiptsDue
 from linnet.content.fast.messages import (
     Convey,
     Conveyed,

@@ -60,7 +60,7 @@ class _Gathering:
         self.receipts: list[tuple[PeerId, bytes]] = []
 
 
-class Helper:
+class DeputyService:
     """Whom this node serves."""
 
     def __init__(self, requests: GroupRequests, remembered: int, out: Outbox) -> None:
