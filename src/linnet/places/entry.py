@@ -572,7 +572,7 @@ class Admission:
         entry_search.connect(peer, nym, now)
         if decision.next:
             parts.told = max(parts.told, (decision.term, decision.next - 1))
-            parts.fragment_repair.suspect(decision.next - 1, now)
+            parts.fragment_repair.note_unverified(decision.next - 1, now)
         return True
 
     def tell_entered(self) -> None:

@@ -107,7 +107,7 @@ class HistoryQuery:
                 reason: Reason | None = Reason.NOT_ALLOWED
             elif not parts.fragment_repair.can_ask:
                 reason = Reason.NOT_HELD if parts.is_voice else Reason.UNREACHABLE
-            elif key in self._asked and not parts.fragment_repair.wants(*key):
+            elif key in self._asked and not parts.fragment_repair.is_wanted(*key):
                 reason = Reason.NOT_HELD
             else:
                 reason = None if parts.fragment_repair.want(*key) else Reason.QUEUE_FULL

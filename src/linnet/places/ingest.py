@@ -146,13 +146,13 @@ class Ingest:
         if where is not Where.IN_LINE and parts.terms.awaits(verified.head):
             # Beside our line, but another term opens behind it: that may be the one that counts.
             parts.keep_beside(verified, now)
-            parts.fragment_repair.found(head.fragment)
+            parts.fragment_repair.handle_found(head.fragment)
             self.shift_line(parts.terms.arrived(verified.head), now)
             where = parts.terms.where(head, device, verified.unit.seq)
         match where:
             case Where.WAITING:
                 if parts.keeps:  # nobody told it at a door how far the numbers are
-                    parts.fragment_repair.saw(head.fragment, now)
+                    parts.fragment_repair.note_number(head.fragment, now)
                 self._wait(arrival)
             case Where.ORPHANED:
                 note, reason = f"orphaned: fragment {head.fragment} of term {head.term}", Reason.STALE
@@ -191,7 +191,7 @@ class Ingest:
         self._lately[verified.head] = head.fragment
         if len(self._lately) > LATELY:
             del self._lately[next(iter(self._lately))]
-        parts.fragment_repair.arrived(head, now)
+        parts.fragment_repair.handle_arrival(head, now)
         parts.context.cards.keep(verified.unit.author, verified.unit.device)
         if head.term == parts.term and source is not None:
             parts.toward = source
@@ -379,10 +379,10 @@ class Ingest:
         last = min([shift.message, *begun])
         parts.fragment_repair.rewind(shift.fragment + 1, last)
         if shift.fragment >= 0:
-            parts.fragment_repair.saw(shift.fragment, now)
+            parts.fragment_repair.note_number(shift.fragment, now)
         term, told = parts.told
         if term >= parts.term:
-            parts.fragment_repair.saw(told, now)
+            parts.fragment_repair.note_number(told, now)
         parts.toward = None
         parts.membership.undo(last)
         parts.relay_filter.forget()

@@ -87,8 +87,8 @@ def piece(request: int, peer: PeerId, message: int, offset: int) -> Question:
 
 def test_each_missing_fragment_has_one_question_after_a_delay() -> None:
     found = missing(ANNA, BOB)
-    found.arrived(head(0), 0.0)
-    found.arrived(head(4), 10.0)
+    found.handle_arrival(head(0), 0.0)
+    found.handle_arrival(head(4), 10.0)
     assert found.due(10.9).questions == []
     assert found.next_at() == 11.0
     questions = found.due(11.0).questions
@@ -99,11 +99,11 @@ def test_each_missing_fragment_has_one_question_after_a_delay() -> None:
 
 def test_what_arrives_in_time_is_never_asked_for_and_a_question_is_dropped_when_it_does() -> None:
     found = missing(ANNA)
-    found.arrived(head(3), 0.0)
-    found.arrived(head(1), 0.5)
+    found.handle_arrival(head(3), 0.0)
+    found.handle_arrival(head(1), 0.5)
     assert [each.message.fragment for each in found.due(1.0).questions] == [0, 2]
-    found.arrived(head(0), 1.1)
-    found.arrived(head(2), 1.1)
+    found.handle_arrival(head(0), 1.1)
+    found.handle_arrival(head(2), 1.1)
     assert (found.count, found.asking, found.next_at()) == (0, 0, None)
     with pytest.raises(RemoteError) as raised:
         found.answered(ANNA, 1, Code.NOT_FOUND, 1.2)
@@ -113,25 +113,25 @@ def test_what_arrives_in_time_is_never_asked_for_and_a_question_is_dropped_when_
 
 def test_what_is_only_told_is_asked_for_alone_and_given_up_if_nobody_has_it() -> None:
     found = missing(ANNA)
-    found.suspect(10**9, 0.0)
+    found.note_unverified(10**9, 0.0)
     assert found.due(1.0).questions == [number(1, ANNA, 10**9)]
     for request in (1, 2, 3):
         assert found.answered(ANNA, request, Code.NOT_FOUND, 1.0) is None
         found.due(1.0)
     assert (found.count, found.is_stuck, found.next_at()) == (0, False, None)
-    found.suspect(2, 2.0)
+    found.note_unverified(2, 2.0)
     assert found.due(3.0).questions == [number(4, ANNA, 2)]
-    found.arrived(head(2), 3.1)
+    found.handle_arrival(head(2), 3.1)
     assert [each.message.fragment for each in found.due(9.0).questions] == [0, 1]
-    found.suspect(3, 9.0)
-    found.arrived(head(3), 9.1)
+    found.note_unverified(3, 9.0)
+    found.handle_arrival(head(3), 9.1)
     assert found.count == 2
 
 
 @pytest.mark.parametrize("code", [Code.NOT_FOUND, Code.INTERNAL_ERROR])
 def test_the_next_member_is_asked_when_one_has_it_not(code: Code) -> None:
     found = missing(ANNA, BOB)
-    found.saw(0, 0.0)
+    found.note_number(0, 0.0)
     assert found.due(1.0).questions == [number(1, ANNA, 0)]
     assert found.answered(ANNA, 1, code, 1.1) is None
     assert found.due(1.1).questions == [number(2, BOB, 0)]
@@ -139,7 +139,7 @@ def test_the_next_member_is_asked_when_one_has_it_not(code: Code) -> None:
 
 def test_the_next_member_is_asked_when_one_is_silent_or_gone() -> None:
     found = missing(ANNA, BOB)
-    found.saw(0, 0.0)
+    found.note_number(0, 0.0)
     found.due(1.0)
     assert found.next_at() == 3.0
     late = found.due(3.0)
@@ -153,7 +153,7 @@ def test_the_next_member_is_asked_when_one_is_silent_or_gone() -> None:
 
 def test_after_so_many_questions_it_is_left_until_somebody_else_connects() -> None:
     found = missing(ANNA)
-    found.saw(0, 0.0)
+    found.note_number(0, 0.0)
     records = []
     for turn in range(4):
         due = found.due(1.0 + turn)
@@ -168,7 +168,7 @@ def test_after_so_many_questions_it_is_left_until_somebody_else_connects() -> No
 
 def test_one_who_denies_is_not_asked_again_and_when_all_deny_it_is_closed_to_us() -> None:
     found = missing(ANNA, BOB)
-    found.arrived(head(1), 0.0)
+    found.handle_arrival(head(1), 0.0)
     assert found.due(1.0).questions == [number(1, ANNA, 0)]
     assert found.answered(ANNA, 1, Code.ACCESS_DENIED, 1.0) is None
     assert found.due(1.0).questions == [number(2, BOB, 0)]
@@ -184,7 +184,7 @@ def test_one_who_denies_is_not_asked_again_and_when_all_deny_it_is_closed_to_us(
 
 def test_one_member_alone_cannot_close_a_fragment_to_us() -> None:
     found = missing(ANNA)
-    found.saw(0, 0.0)
+    found.note_number(0, 0.0)
     found.due(1.0)
     assert found.answered(ANNA, 1, Code.ACCESS_DENIED, 1.0) is None
     assert [each.reason for each in found.due(1.0).records] == [Reason.GAP_UNFILLED]
@@ -194,57 +194,57 @@ def test_one_member_alone_cannot_close_a_fragment_to_us() -> None:
 
 def test_pieces_that_state_rests_on_go_first_and_by_message() -> None:
     found = missing(ANNA)
-    found.arrived(head(9), 0.0)
+    found.handle_arrival(head(9), 0.0)
     assert found.want(5)
     assert found.want(5, 100)
     assert found.want(5)
     questions = found.due(1.0).questions
     assert questions == [piece(1, ANNA, 5, 0), piece(2, ANNA, 5, 100), number(3, ANNA, 0), number(4, ANNA, 1)]
-    found.arrived(head(3, 5, 0), 1.0)
+    found.handle_arrival(head(3, 5, 0), 1.0)
     assert found.asking == 3
 
 
 def test_only_so_many_are_asked_for_at_once() -> None:
     found = missing(ANNA)
-    found.saw(99, 0.0)
+    found.note_number(99, 0.0)
     assert [each.message.fragment for each in found.due(1.0).questions] == [0, 1, 2, 3]
     assert found.due(1.0).questions == []
-    found.arrived(head(1), 1.0)
+    found.handle_arrival(head(1), 1.0)
     assert [each.message.fragment for each in found.due(1.0).questions] == [4]
 
 
 def test_a_huge_jump_costs_nothing() -> None:
     found = missing(ANNA)
-    found.arrived(head(10**12), 0.0)
+    found.handle_arrival(head(10**12), 0.0)
     assert found.count == 10**12
     assert [each.message.fragment for each in found.due(1.0).questions] == [0, 1, 2, 3]
-    found.arrived(head(5 * 10**11), 1.0)
+    found.handle_arrival(head(5 * 10**11), 1.0)
     assert found.count == 10**12 - 1
 
 
 def raised_by(found: FragmentRepair, fragment: int) -> Reason:
     with pytest.raises(RemoteError) as raised:
-        found.arrived(head(fragment), 0.0)
+        found.handle_arrival(head(fragment), 0.0)
     return raised.value.reason
 
 
 def test_scattered_numbers_and_wishes_are_bounded() -> None:
     found = missing(ANNA)
-    found.arrived(head(9), 0.0)
+    found.handle_arrival(head(9), 0.0)
     for each in range(5, RANGES + 4):
-        found.arrived(head(2 * each + 1), 0.0)
+        found.handle_arrival(head(2 * each + 1), 0.0)
     inside = raised_by(found, 4)
     above = raised_by(found, 2 * RANGES + 11)
     assert (inside, above) == (Reason.TOO_MANY, Reason.TOO_MANY)
-    found.arrived(head(0), 0.0)  # what splits no gap is always taken
-    found.arrived(head(10), 0.0)
-    found.arrived(head(4), 0.0)  # and now there is room again
+    found.handle_arrival(head(0), 0.0)  # what splits no gap is always taken
+    found.handle_arrival(head(10), 0.0)
+    found.handle_arrival(head(4), 0.0)  # and now there is room again
     assert [found.want(each) for each in range(WANTED + 1)].count(False) == 1
 
 
 def test_answers_of_others_are_named() -> None:
     found = missing(ANNA, BOB)
-    found.saw(0, 0.0)
+    found.note_number(0, 0.0)
     found.due(1.0)
     with pytest.raises(RemoteError) as raised:
         found.answered(BOB, 1, Code.ACCESS_DENIED, 1.0)
@@ -255,8 +255,8 @@ def test_answers_of_others_are_named() -> None:
 
 def test_it_goes_on_from_what_the_store_has() -> None:
     found = Lacking(upto=40)
-    found.arrived(head(40), 0.0)
-    found.arrived(head(3), 0.0)
+    found.handle_arrival(head(40), 0.0)
+    found.handle_arrival(head(3), 0.0)
     assert found.count == 0
 
 
@@ -266,16 +266,16 @@ def test_what_was_missing_when_it_stopped_is_asked_for_again_and_nothing_else() 
     found.connect(ANNA, 5.0)
     assert found.next_at() == 1.0
     assert found.due(5.0).questions == [number(1, ANNA, 11), number(2, ANNA, 12), number(3, ANNA, 30)]
-    found.arrived(head(40), 5.0)
+    found.handle_arrival(head(40), 5.0)
     for each in (11, 12, 30):
-        found.arrived(head(each), 5.0)
+        found.handle_arrival(head(each), 5.0)
     assert (found.count, found.asking, found.next_at()) == (0, 0, None)
 
 
 def test_what_was_left_is_asked_for_again_at_a_sign_of_life_and_ever_more_rarely() -> None:
     config = replace(CONFIG, keepalive=10.0)
     found = missing(ANNA, config=config)
-    found.arrived(head(1), 0.0)
+    found.handle_arrival(head(1), 0.0)
 
     def in_vain(now: float) -> int:
         questions = 0
@@ -287,19 +287,19 @@ def test_what_was_left_is_asked_for_again_at_a_sign_of_life_and_ever_more_rarely
     assert in_vain(1.0) == 3
     assert (found.count, found.is_stuck) == (1, True)
     for said, (now, questions) in enumerate(((20.0, 3), (29.0, 0), (49.0, 3), (68.0, 0)), 2):
-        found.arrived(head(said), now)
+        found.handle_arrival(head(said), now)
         assert in_vain(now + 1.0) == questions
-    found.arrived(head(0), 90.0)
+    found.handle_arrival(head(0), 90.0)
     assert (found.count, found.is_stuck) == (0, False)
 
 
 def test_who_brings_one_after_the_other_is_not_late_with_the_next_but_not_for_ever() -> None:
     found = missing(ANNA, config=replace(CONFIG, replays_at_once=64))
-    found.arrived(head(40), 0.0)
+    found.handle_arrival(head(40), 0.0)
     assert len(found.due(1.0).questions) == 40
     for each in range(30):
         now = 2.0 + each
-        found.arrived(head(each), now)
+        found.handle_arrival(head(each), now)
         assert found.due(now).questions == []
         assert found.next_at() == min(now + 2.0, 1.0 + 16 * 2.0)
     late = found.due(33.0)
@@ -309,7 +309,7 @@ def test_who_brings_one_after_the_other_is_not_late_with_the_next_but_not_for_ev
 
 def test_who_is_busy_is_asked_again_after_a_moment_and_others_at_once() -> None:
     found = missing(ANNA, BOB)
-    found.arrived(head(1), 0.0)
+    found.handle_arrival(head(1), 0.0)
     assert found.due(1.0).questions == [number(1, ANNA, 0)]
     found.answered(ANNA, 1, Code.INTERNAL_ERROR, 1.5)
     assert found.due(1.5).questions == [number(2, BOB, 0)]
@@ -323,7 +323,7 @@ def test_what_three_deny_and_the_others_do_not_have_is_closed() -> None:
     dora, emil = PeerId(b"d" * 32), PeerId(b"e" * 32)
     for denying, closed in (((ANNA, BOB, CARL), [(0, 0)]), ((ANNA, BOB), [])):
         found = missing(ANNA, BOB, CARL, dora, emil, config=replace(CONFIG, replay_tries=5))
-        found.arrived(head(1), 0.0)
+        found.handle_arrival(head(1), 0.0)
         for _ in range(5):
             for question in found.due(1.0).questions:
                 code = Code.ACCESS_DENIED if question.peer in denying else Code.NOT_FOUND
@@ -337,7 +337,7 @@ def test_what_three_deny_and_the_others_do_not_have_is_closed() -> None:
 def test_among_many_those_who_were_asked_decide(denying: int, is_closed: bool) -> None:
     crowd = [PeerId(bytes([number]) * 32) for number in range(20)]
     found = missing(*crowd, config=replace(CONFIG, replay_tries=8))
-    found.arrived(head(1), 0.0)
+    found.handle_arrival(head(1), 0.0)
     answers = [Code.ACCESS_DENIED] * denying + [Code.NOT_FOUND] * (8 - denying)
     for code in answers:
         (question,) = found.due(1.0).questions
@@ -348,7 +348,7 @@ def test_among_many_those_who_were_asked_decide(denying: int, is_closed: bool) -
 
 def test_what_all_deny_is_closed_also_if_the_last_of_them_is_gone_meanwhile() -> None:
     found = missing(ANNA, BOB, CARL)
-    found.arrived(head(1), 0.0)
+    found.handle_arrival(head(1), 0.0)
     asked = found.due(1.0).questions
     for _ in range(2):
         (question,) = asked
@@ -363,11 +363,11 @@ def test_what_all_deny_is_closed_also_if_the_last_of_them_is_gone_meanwhile() ->
 def test_a_fragment_that_a_term_opens_behind_is_sought_and_leaves_no_gap() -> None:
     found = missing(ANNA)
     for each in range(4):
-        found.arrived(head(each), 0.0)
+        found.handle_arrival(head(each), 0.0)
     found.seek(2)
     assert found.next_at() == 0.0
     assert found.due(0.0).questions == [number(1, ANNA, 2)]
-    found.found(2)
+    found.handle_found(2)
     assert (found.asking, found.count) == (0, 0)
     found.seek(3)
     for tick in range(3):
@@ -378,15 +378,15 @@ def test_a_fragment_that_a_term_opens_behind_is_sought_and_leaves_no_gap() -> No
 
 def test_behind_a_cut_numbers_are_missing_anew() -> None:
     found = missing(ANNA)
-    found.arrived(head(0), 0.0)
-    found.saw(9, 0.0)
+    found.handle_arrival(head(0), 0.0)
+    found.note_number(9, 0.0)
     found.want(4)
     found.want(9)
     found.due(1.0)
     found.rewind(6, 5)
     assert found.count == 5
-    found.arrived(head(6), 2.0)
-    found.saw(7, 2.0)
+    found.handle_arrival(head(6), 2.0)
+    found.note_number(7, 2.0)
     asked = [each.message.fragment for each in found.due(3.0).questions]
     assert found.count == 6
     assert 9 not in asked

@@ -255,8 +255,8 @@ class FragmentRepair:
             self._gaps.open(gap.first, gap.last, now)
         self._closed.clear()
 
-    def saw(self, number: int, now: float) -> None:
-        """There is a fragment of this number: what lies below is missing, and itself until it arrives."""
+    def note_number(self, number: int, now: float) -> None:
+        """Note that there is a fragment of this number: it is missing until it comes, and what lies below."""
         if number < self._next:
             return
         if len(self._gaps) >= RANGES:
@@ -264,19 +264,19 @@ class FragmentRepair:
         self._gaps.open(self._next, number, now)
         self._next = number + 1
 
-    def suspect(self, number: int, now: float) -> None:
-        """Somebody says, unsigned, that there is a fragment of this number. It alone is asked for: only if it
-        comes, what lies below is known to be missing."""
+    def note_unverified(self, number: int, now: float) -> None:
+        """Note that somebody says, unsigned, that there is a fragment of this number. It alone is asked for:
+        only if it comes, what lies below is known to be missing."""
         if number >= self._next and len(self._gaps) < RANGES:
             self._gaps.open(number, number, now)
 
-    def arrived(self, head: Head, now: float) -> None:
-        """This fragment is here and was checked: nobody is asked for it any more."""
+    def handle_arrival(self, head: Head, now: float) -> None:
+        """Ask for a fragment no more that is here and was checked."""
         if head.fragment == self._next and not (self._gaps and head.fragment in self._gaps):  # most often
             self._next += 1
             self._alive(now)
         else:
-            self.saw(head.fragment, now)
+            self.note_number(head.fragment, now)
             if len(self._gaps) >= RANGES and self._gaps.splits(head.fragment):
                 raise RemoteError(Reason.TOO_MANY, f"{RANGES} gaps in the numbers of one place")
             if self._parked.fill(head.fragment):
@@ -308,8 +308,8 @@ class FragmentRepair:
         if len(self._sought) < WANTED:
             self._sought[number] = None
 
-    def found(self, number: int) -> None:
-        """What was sought under this number is here, beside the line."""
+    def handle_found(self, number: int) -> None:
+        """Seek a fragment no more that is here beside the line."""
         self._sought.pop(number, None)
         if number not in self._gaps:
             self._drop(number)
@@ -325,7 +325,7 @@ class FragmentRepair:
             if what >= number if isinstance(what, int) else what[0] > message:
                 self._drop(what)
 
-    def wants(self, message: int, offset: int) -> bool:
+    def is_wanted(self, message: int, offset: int) -> bool:
         """Whether this piece is still being asked for, and there is somebody to ask."""
         wish = (message, offset)
         return bool(self._members) and (wish in self._wanted or wish in self._asking)
@@ -371,8 +371,8 @@ class FragmentRepair:
         return min(times, default=None)
 
     def handle_answer(self, peer: PeerId, request: int, code: Code, now: float) -> None:
-        """Note an answer. With ``OK`` the fragment is to be checked, then `arrived` called; where the check
-        fails this is to be called with ``INTERNAL_ERROR``, and the next member is asked."""
+        """Note an answer. With ``OK`` the fragment is to be checked, then `handle_arrival` called; where the
+        check fails this is to be called with ``INTERNAL_ERROR``, and the next member is asked."""
         asking = self._requests.get(request)
         if asking is None or asking.peer != peer:
             raise RemoteError(Reason.SURPLUS, f"an answer to request {request}, which is not open with it")
