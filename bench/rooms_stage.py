@@ -115,6 +115,7 @@ def written(room: Room, count: int, body: bytes, now: float) -> list[Verified]:
     for number in range(count):
         verified = author.make("message", None, body, now + number / 1000)
         room.intake.take(Arrival(verified, None, 1, 0), now)
-        room.parts.saw(verified.events[0])
+        room.parts.note_event(verified.events[0])
         made.append(verified)
+    room.parts.out.clear()
     return made

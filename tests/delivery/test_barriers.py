@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.delivery.graphs import Graph, Node, graphs, grow, name
+from tests.driven import Driven
 
 from linnet.core.effects import CancelTimer, Send, SetTimer
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.delivery.barriers import Barriers, Offered
 from linnet.delivery.causal_messages import Given, Want
 from linnet.delivery.config import BarrierConfig
 from linnet.delivery.dag import Dag
-from linnet.delivery.recovery import RecoveryEffect
+from linnet.delivery.recovery import RecoveryDue
 from linnet.trace.records import Kind, Record
 
 TOPIC = TopicId(b"t" * 32)
-TICK = Tick("barriers", "ask", TOPIC)
+TICK = RecoveryDue(TOPIC)
 P, Q = PeerId(b"p" * 32), PeerId(b"q" * 32)
 A, B, C, D, E = (name(number) for number in range(5))
 SIZE = 10
@@ -32,12 +33,19 @@ class Scene:
 
     def __init__(self, config: BarrierConfig | None = None) -> None:
         self.dag = Dag()
-        self.barriers: Barriers[Node] = Barriers(TOPIC, self.dag, config or BarrierConfig())
+        barriers = config or BarrierConfig()
+        self.barriers = Driven(lambda out: Barriers[Node](TOPIC, self.dag, barriers, out))
         self.shown: list[EventId] = []
         self.dropped: list[EventId] = []
 
+    def offer_one(self, *given: Any) -> tuple[Offered, list[Any]]:  # noqa: ANN401 - as `Barriers.offer`
+        outcome, dropped = self.barriers.offer(*given)
+        effects = self.barriers.out.take()
+        assert dropped == sum(isinstance(each, Record) for each in effects)
+        return outcome, effects
+
     def offer(self, node: Node, sender: PeerId | None = None, now: float = 0.0) -> Offered:
-        outcome, effects = self.barriers.offer(node.id, node.refs, SIZE, node, sender, now)
+        outcome, effects = self.offer_one(node.id, node.refs, SIZE, node, sender, now)
         self.dropped += [one.event for one in effects if isinstance(one, Record) and one.event]
         if outcome is Offered.READY:
             self.judge([node])
@@ -53,7 +61,7 @@ class Scene:
                 self.shown.append(node.id)
             else:
                 self.dag.settle(node.id, node.height)
-            ready += self.barriers.settled(node.id)
+            ready += self.barriers.settle(node.id)
 
 
 def chain(length: int) -> list[Node]:
@@ -89,9 +97,9 @@ class Network:
             if self.timer is None:
                 break
             self.now, self.timer = self.timer, None
-            self.perform(self.scene.barriers.fired(self.now, self.sources))
+            self.perform(self.scene.barriers.handle_timer(self.now, self.sources))
 
-    def perform(self, effects: list[RecoveryEffect]) -> None:
+    def perform(self, effects: list[Any]) -> None:
         for effect in effects:
             if isinstance(effect, SetTimer):
                 self.timer = self.now + effect.delay
@@ -99,7 +107,7 @@ class Network:
                 self.answer(effect.peer, effect.message)
 
     def arrive(self, node: Node, sender: PeerId) -> None:
-        outcome, effects = self.scene.barriers.offer(node.id, node.refs, SIZE, node, sender, self.now)
+        outcome, effects = self.scene.offer_one(node.id, node.refs, SIZE, node, sender, self.now)
         self.perform(effects)
         if outcome is Offered.READY:
             self.scene.judge([node])
@@ -110,7 +118,7 @@ class Network:
         for node in held[: self.page]:
             self.arrive(node, peer)
         answer = Given(TOPIC, want.request, (), (), unknown, Reason.NOT_HELD if unknown else None)
-        self.perform(self.scene.barriers.answered(peer, answer, self.now, self.sources))
+        self.perform(self.scene.barriers.handle_answer(peer, answer, self.now, self.sources))
 
 
 @given(
@@ -131,8 +139,8 @@ def test_what_was_lost_is_fetched_in_the_end(graph: Graph, rng: Random, page: in
         if not network.scene.barriers.missing:
             break
         peer = rng.choice(network.sources)
-        network.perform(network.scene.barriers.down(peer, network.now))
-        network.perform(network.scene.barriers.up(peer, network.now))
+        network.perform(network.scene.barriers.remove_source(peer, network.now))
+        network.perform(network.scene.barriers.add_source(peer, network.now))
     assert sorted(network.scene.shown) == sorted(graph)
     assert (len(network.scene.barriers), network.scene.barriers.bytes) == (0, 0)
 
@@ -171,11 +179,11 @@ def test_what_has_its_causes_is_ready_and_known_ones_are_repeated() -> None:
 def test_what_is_missing_is_asked_for_after_a_delay_and_what_waits_here_is_not() -> None:
     scene = Scene()
     _, b, c = chain(3)
-    offer = scene.barriers.offer
+    offer = scene.offer_one
     assert offer(C, c.refs, SIZE, c, P, 1.0) == (Offered.WAITING, [SetTimer(0.5, TICK)])
     assert offer(B, b.refs, SIZE, b, Q, 1.2) == (Offered.WAITING, [])
-    assert scene.barriers.fired(1.5, [P, Q]) == [SetTimer(0.19999999999999996, TICK)]
-    assert scene.barriers.fired(1.7, [P, Q]) == [Send(Q, Want(TOPIC, 1, (A,))), SetTimer(2.0, TICK)]
+    assert scene.barriers.handle_timer(1.5, [P, Q]) == [SetTimer(0.19999999999999996, TICK)]
+    assert scene.barriers.handle_timer(1.7, [P, Q]) == [Send(Q, Want(TOPIC, 1, (A,))), SetTimer(2.0, TICK)]
     assert (scene.barriers.missing, scene.barriers.left) == (1, 0)
 
 
@@ -184,7 +192,7 @@ def test_what_is_not_needed_by_others_is_refused_when_there_is_no_room() -> None
     assert scene.offer(Node(B, 1, (A,), True, None)) is Offered.WAITING
     node = Node(D, 3, (C,), True, None)
     record = Record(Kind.DROPPED, TOPIC, D, bytes=SIZE, reason=Reason.QUEUE_FULL, note="waiting")
-    assert scene.barriers.offer(D, node.refs, SIZE, node, P, 0.0) == (Offered.FULL, [record])
+    assert scene.offer_one(D, node.refs, SIZE, node, P, 0.0) == (Offered.FULL, [record])
     assert scene.barriers.missing == 1
 
 
@@ -207,7 +215,7 @@ def test_bytes_are_bounded() -> None:
     assert scene.offer(Node(name(9), 9, (name(8),), True, None)) is Offered.FULL
     assert scene.offer(nodes[3]) is Offered.WAITING
     assert scene.dropped == [name(9), name(2)]
-    outcome, _ = scene.barriers.offer(nodes[1].id, nodes[1].refs, 26, nodes[1], None, 0.0)
+    outcome, _ = scene.offer_one(nodes[1].id, nodes[1].refs, 26, nodes[1], None, 0.0)
     assert outcome is Offered.FULL
     assert scene.barriers.bytes == 20
 
@@ -217,7 +225,7 @@ def test_what_only_waited_for_one_that_was_let_go_is_not_asked_for() -> None:
     scene.offer(Node(C, 2, (A, B), True, None))
     scene.offer(Node(B, 1, (D,), True, None))
     assert (scene.dropped, scene.barriers.missing) == ([C], 1)
-    assert scene.barriers.fired(0.5, [P])[0] == Send(P, Want(TOPIC, 1, (D,)))
+    assert scene.barriers.handle_timer(0.5, [P])[0] == Send(P, Want(TOPIC, 1, (D,)))
 
 
 def test_one_that_was_settled_while_it_waits_can_be_let_go() -> None:
@@ -225,9 +233,9 @@ def test_one_that_was_settled_while_it_waits_can_be_let_go() -> None:
     scene.offer(Node(C, 2, (B,), True, None))
     scene.offer(Node(B, 1, (A,), True, None))
     scene.dag.settle(B, 1)
-    scene.judge(scene.barriers.settled(B))
+    scene.judge(scene.barriers.settle(B))
     scene.offer(Node(E, 4, (D,), True, None))
-    outcome, _ = scene.barriers.offer(D, (name(9),), 25, Node(D, 3, (name(9),), True, None), None, 0.0)
+    outcome, _ = scene.offer_one(D, (name(9),), 25, Node(D, 3, (name(9),), True, None), None, 0.0)
     assert outcome is Offered.WAITING
     assert (len(scene.barriers), scene.barriers.bytes, scene.barriers.missing) == (1, 25, 1)
 
@@ -246,7 +254,7 @@ def test_what_another_has_is_asked_for_at_once_of_that_one() -> None:
     scene.offer(chain(1)[0])
     scene.offer(Node(D, 3, (C,), True, None), sender=Q)
     assert scene.barriers.fetch([A, B, D], P, 0.0) == [SetTimer(0.0, TICK)]
-    assert scene.barriers.fired(0.0, [Q, P]) == [Send(P, Want(TOPIC, 1, (B,))), SetTimer(0.5, TICK)]
+    assert scene.barriers.handle_timer(0.0, [Q, P]) == [Send(P, Want(TOPIC, 1, (B,))), SetTimer(0.5, TICK)]
 
 
 def test_what_is_given_up_takes_all_that_waits_for_it_along() -> None:
@@ -254,21 +262,21 @@ def test_what_is_given_up_takes_all_that_waits_for_it_along() -> None:
     nodes = chain(4)
     for node in (*nodes[1:], Node(E, 1, (name(7),), True, None)):
         scene.offer(node)
-    items, effects = scene.barriers.give_up(A)
+    items, effects = scene.barriers.give_up(A), scene.barriers.out.take()
     assert items == nodes[1:]
     assert effects == [
         Record(Kind.DROPPED, TOPIC, id, bytes=SIZE, reason=Reason.MISSING_DEPENDENCY, note="waiting")
         for id in (B, C, D)
     ]
     assert (len(scene.barriers), scene.barriers.bytes, scene.barriers.missing) == (1, SIZE, 1)
-    assert scene.barriers.give_up(A) == ([], [])
+    assert (scene.barriers.give_up(A), scene.barriers.out.take()) == ([], [])
 
 
 def test_a_dependency_that_expired_satisfies() -> None:
     scene = Scene()
     scene.offer(Node(B, 1, (A,), True, None))
     scene.dag.settle(A, 0)
-    scene.judge(scene.barriers.settled(A))
+    scene.judge(scene.barriers.settle(A))
     assert scene.shown == [B]
 
 
@@ -277,7 +285,7 @@ def test_an_event_that_waits_and_is_settled_meanwhile_lets_others_go_on() -> Non
     scene.offer(Node(C, 2, (B,), True, None))
     scene.offer(Node(B, 1, (A,), True, None))
     scene.dag.settle(B, 1)
-    scene.judge(scene.barriers.settled(B))
+    scene.judge(scene.barriers.settle(B))
     assert scene.shown == [C]
     assert scene.barriers.waits(B)
     scene.offer(Node(A, 0, (), True, None))
@@ -289,7 +297,7 @@ def test_nothing_waits_after_the_end() -> None:
     scene.offer(Node(B, 1, (A,), True, None))
     assert scene.barriers.stop() == [CancelTimer(TICK)]
     assert (len(scene.barriers), scene.barriers.bytes, scene.barriers.missing) == (0, 0, 0)
-    assert scene.barriers.settled(A) == []
+    assert scene.barriers.settle(A) == []
 
 
 def test_many_that_wait_are_let_through_in_one_go() -> None:
@@ -334,7 +342,7 @@ def test_what_was_settled_without_having_come_can_be_asked_for() -> None:
     scene.dag.settle(A, 0)
     scene.dag.settle(B, 0)
     assert scene.barriers.ask_back((A, B, C), P, 7.0) == [SetTimer(0.0, TICK)]
-    assert scene.barriers.fired(7.0, (P,))[0] == Send(P, Want(TOPIC, 1, (A,)))
+    assert scene.barriers.handle_timer(7.0, (P,))[0] == Send(P, Want(TOPIC, 1, (A,)))
     assert scene.barriers.missing == 1  # no more than may be asked for at once
     scene.judge([Node(A, 0, (), True, None)])
     assert scene.barriers.missing == 0

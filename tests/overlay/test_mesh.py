@@ -7,11 +7,13 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.driven import Driven
 from tests.overlay.harness import TOPIC, hints, peer_id
 
 from linnet.core.effects import Hold, Release
 from linnet.core.ids import Contact, PeerId
-from linnet.overlay.mesh import SPARE, Mesh, MeshEffect
+from linnet.machine.outbox import Outbox
+from linnet.overlay.mesh import SPARE, Mesh
 
 OURS = peer_id("ours")
 PURPOSE = TOPIC.hex()
@@ -29,11 +31,11 @@ def hold(peer: PeerId) -> Hold:
     return Hold(peer, hints(peer), PURPOSE)
 
 
-def mesh(limit: int, seed: int = 1) -> Mesh:
-    return Mesh(TOPIC, limit, OURS, Random(seed))
+def mesh(limit: int, seed: int = 1) -> Driven:
+    return Driven(lambda out: Mesh(TOPIC, limit, OURS, Random(seed), out))
 
 
-def held_after(effects: list[MeshEffect], held: dict[PeerId, None]) -> None:
+def held_after(effects: list[Hold | Release], held: dict[PeerId, None]) -> None:
     for effect in effects:
         match effect:
             case Hold(peer):
@@ -44,50 +46,50 @@ def held_after(effects: list[MeshEffect], held: dict[PeerId, None]) -> None:
 
 def test_every_known_device_is_held_up_to_the_limit() -> None:
     one = mesh(3)
-    effects = one.know([*contacts(0, 1, 2), Contact(OURS, ("tls://us:1",))])
+    effects = one.add([*contacts(0, 1, 2), Contact(OURS, ("tls://us:1",))])
     assert sorted(effect.peer for effect in effects) == sorted(peer_id(number) for number in range(3))
-    assert one.know(contacts(0, 1, 2)) == []
+    assert one.add(contacts(0, 1, 2)) == []
     for number in range(3):
-        assert one.linked(peer_id(number)) == []
+        assert one.handle_link_up(peer_id(number)) == []
     assert len(one.up) == 3
 
 
 def test_beyond_the_limit_a_random_subset_is_held_and_it_stays() -> None:
     one = mesh(4)
-    one.know(contacts(*range(50)))
+    one.add(contacts(*range(50)))
     assert len(one.held) == 4 + SPARE
     first, spare = one.held[:4], one.held[4:]
     for peer in first[:3]:
-        assert one.linked(peer) == []
-    assert one.linked(first[3]) == [Release(peer, PURPOSE) for peer in spare]
+        assert one.handle_link_up(peer) == []
+    assert one.handle_link_up(first[3]) == [Release(peer, PURPOSE) for peer in spare]
     assert one.held == first
-    assert one.know(contacts(*range(50, 80))) == []
+    assert one.add(contacts(*range(50, 80))) == []
     other = mesh(4, seed=2)
-    other.know(contacts(*range(50)))
+    other.add(contacts(*range(50)))
     assert other.held[:4] != first
     again = mesh(4)
-    again.know(contacts(*range(50)))
+    again.add(contacts(*range(50)))
     assert again.held[:4] == first
 
 
 def test_who_goes_stays_held_while_others_are_tried_and_may_come_back() -> None:
     one = mesh(2)
-    one.know(contacts(*range(20)))
+    one.add(contacts(*range(20)))
     a, b = one.held[:2]
-    one.linked(a)
-    one.linked(b)
-    tried = one.unlinked(a)
+    one.handle_link_up(a)
+    one.handle_link_up(b)
+    tried = one.handle_link_down(a)
     assert len(tried) == 2 + SPARE - 2
     assert all(isinstance(effect, Hold) for effect in tried)
-    assert one.linked(a) == [Release(effect.peer, PURPOSE) for effect in tried]
+    assert one.handle_link_up(a) == [Release(effect.peer, PURPOSE) for effect in tried]
     assert one.held == (a, b)
 
 
 def test_who_does_not_answer_makes_room_for_the_next() -> None:
     one = mesh(1)
-    one.know(contacts(*range(10)))
+    one.add(contacts(*range(10)))
     dead = one.held[0]
-    effects = one.dial_failed(dead)
+    effects = one.handle_dial_failed(dead)
     assert effects[0] == Release(dead, PURPOSE)
     assert len(effects) == 2
     assert isinstance(effects[1], Hold)
@@ -96,10 +98,10 @@ def test_who_does_not_answer_makes_room_for_the_next() -> None:
 
 def test_with_nobody_waiting_the_pauses_of_the_links_are_enough() -> None:
     one = mesh(4)
-    one.know(contacts(0, 1))
+    one.add(contacts(0, 1))
     for _ in range(20):
-        assert one.dial_failed(peer_id(0)) == []
-    assert one.held == tuple(effect.peer for effect in mesh(4).know(contacts(0, 1)))
+        assert one.handle_dial_failed(peer_id(0)) == []
+    assert one.held == tuple(effect.peer for effect in mesh(4).add(contacts(0, 1)))
 
 
 def test_many_dead_addresses_do_not_starve_a_live_one_and_cost_less_and_less() -> None:
@@ -108,7 +110,7 @@ def test_many_dead_addresses_do_not_starve_a_live_one_and_cost_less_and_less() -
     alive = peer_id(117)
     dials = 0
     held: dict[PeerId, None] = {}
-    effects = one.know(contacts(*range(200)))
+    effects = one.add(contacts(*range(200)))
     while True:
         held_after(effects, held)
         assert len(held) <= 8 + SPARE
@@ -116,15 +118,15 @@ def test_many_dead_addresses_do_not_starve_a_live_one_and_cost_less_and_less() -
             break
         dials += 1
         assert dials <= 200
-        effects = one.dial_failed(next(iter(held)))
-    assert one.linked(alive) == []
-    assert one.dial_failed(alive) == []
+        effects = one.handle_dial_failed(next(iter(held)))
+    assert one.handle_link_up(alive) == []
+    assert one.handle_dial_failed(alive) == []
     tries = []
     for _ in range(12 * 200):
         peer = next(peer for peer in held if peer != alive)
-        failures, effects = 1, one.dial_failed(peer)
+        failures, effects = 1, one.handle_dial_failed(peer)
         while not effects:
-            failures, effects = failures + 1, one.dial_failed(peer)
+            failures, effects = failures + 1, one.handle_dial_failed(peer)
         tries.append(failures)
         held_after(effects, held)
         assert alive in held
@@ -136,58 +138,58 @@ def test_many_dead_addresses_do_not_starve_a_live_one_and_cost_less_and_less() -
 
 def test_who_was_not_met_for_long_has_its_turn_after_the_others() -> None:
     one = mesh(2)
-    one.know(contacts(*range(100)), doubtful=True)
+    one.add(contacts(*range(100)), doubtful=True)
     fresh = mesh(2)
-    fresh.know(contacts(0, 1, 2, 3, 4, 5))
-    fresh.know(contacts(*range(100)), doubtful=True)
+    fresh.add(contacts(0, 1, 2, 3, 4, 5))
+    fresh.add(contacts(*range(100)), doubtful=True)
     assert sorted(fresh.held) == sorted(peer_id(number) for number in range(6))
 
 
 def test_who_has_no_address_is_held_once_it_comes_by_itself() -> None:
     one = mesh(2)
     silent = Contact(peer_id(0))
-    assert one.know([silent]) == []
-    assert one.linked(silent.peer) == [Hold(silent.peer, (), PURPOSE)]
-    assert one.unlinked(silent.peer) == []
-    assert one.linked(peer_id(99)) == []
+    assert one.add([silent]) == []
+    assert one.handle_link_up(silent.peer) == [Hold(silent.peer, (), PURPOSE)]
+    assert one.handle_link_down(silent.peer) == []
+    assert one.handle_link_up(peer_id(99)) == []
 
 
 def test_who_comes_by_itself_beyond_the_limit_takes_the_place_of_who_goes() -> None:
     one = mesh(1)
-    one.know(contacts(0, 1))
-    one.linked(peer_id(0))
-    assert one.linked(peer_id(1)) == []
-    assert one.unlinked(peer_id(0)) == [hold(peer_id(1)), Release(peer_id(0), PURPOSE)]
+    one.add(contacts(0, 1))
+    one.handle_link_up(peer_id(0))
+    assert one.handle_link_up(peer_id(1)) == []
+    assert one.handle_link_down(peer_id(0)) == [hold(peer_id(1)), Release(peer_id(0), PURPOSE)]
 
 
 def test_a_new_address_is_told_while_it_is_needed() -> None:
     one = mesh(2)
-    one.know(contacts(0))
+    one.add(contacts(0))
     moved = Contact(peer_id(0), ("tls://moved:2",))
-    assert one.know([moved]) == [Hold(peer_id(0), ("tls://moved:2",), PURPOSE)]
-    assert one.know([Contact(peer_id(0))]) == []
-    one.linked(peer_id(0))
-    assert one.know(contacts(0)) == []
+    assert one.add([moved]) == [Hold(peer_id(0), ("tls://moved:2",), PURPOSE)]
+    assert one.add([Contact(peer_id(0))]) == []
+    one.handle_link_up(peer_id(0))
+    assert one.add(contacts(0)) == []
 
 
 def test_forgetting_lets_go_and_fills_up() -> None:
     one = mesh(1)
-    one.know(contacts(*range(SPARE + 2)))
+    one.add(contacts(*range(SPARE + 2)))
     gone = one.held[0]
     waiting = next(peer_id(n) for n in range(SPARE + 2) if peer_id(n) not in one.held)
     assert one.forget(gone) == [Release(gone, PURPOSE), hold(waiting)]
     assert one.forget(gone) == []
-    assert one.dial_failed(gone) == []
+    assert one.handle_dial_failed(gone) == []
 
 
 def test_a_mesh_can_be_let_go_and_taken_up_again() -> None:
     one = mesh(3)
-    one.know(contacts(*range(3)))
-    one.linked(peer_id(1))
+    one.add(contacts(*range(3)))
+    one.handle_link_up(peer_id(1))
     held = one.held
     assert sorted(one.resize(0), key=str) == sorted((Release(peer, PURPOSE) for peer in held), key=str)
-    assert one.know(contacts(7)) == []
-    assert one.unlinked(peer_id(7)) == []
+    assert one.add(contacts(7)) == []
+    assert one.handle_link_down(peer_id(7)) == []
     again = one.resize(3)
     assert again[0] == hold(peer_id(1))
     assert len(again) == 4
@@ -195,8 +197,8 @@ def test_a_mesh_can_be_let_go_and_taken_up_again() -> None:
 
 def test_who_is_back_tries_all_at_once() -> None:
     one = mesh(3)
-    one.know(contacts(0, 1, 2))
-    one.linked(peer_id(1))
+    one.add(contacts(0, 1, 2))
+    one.handle_link_up(peer_id(1))
     assert one.retry() == [hold(peer) for peer in one.held if peer != peer_id(1)]
 
 
@@ -208,8 +210,8 @@ def test_random_subsets_make_one_graph(limit: int) -> None:
         rng = Random(seed)
         edges: dict[PeerId, dict[PeerId, None]] = {one.peer: {} for one in everyone}
         for one in everyone:
-            own = Mesh(TOPIC, limit, one.peer, rng)
-            own.know(everyone)
+            own = Mesh(TOPIC, limit, one.peer, rng, Outbox())
+            own.add(everyone)
             for peer in own.held[:limit]:
                 edges[one.peer][peer] = edges[peer][one.peer] = None
         reached = {everyone[0].peer: None}
@@ -235,7 +237,7 @@ def test_holds_are_bounded_and_agree_with_what_is_known(steps: list[tuple[str, i
         match what:
             case "know":
                 known[peer] = None
-                effects = one.know([contact(number)], doubtful=number % 2 == 0)
+                effects = one.add([contact(number)], doubtful=number % 2 == 0)
             case "forget":
                 known.pop(peer, None)
                 up.pop(peer, None)
@@ -243,12 +245,12 @@ def test_holds_are_bounded_and_agree_with_what_is_known(steps: list[tuple[str, i
             case "linked":
                 if peer in known:
                     up[peer] = None
-                effects = one.linked(peer)
+                effects = one.handle_link_up(peer)
             case "unlinked":
                 up.pop(peer, None)
-                effects = one.unlinked(peer)
+                effects = one.handle_link_down(peer)
             case "failed":
-                effects = one.dial_failed(peer)
+                effects = one.handle_dial_failed(peer)
             case "retry":
                 effects = one.retry()
             case _:

@@ -21,7 +21,8 @@ from linnet.peer.messages import WireMessage
 from linnet.peer.parts import Parts
 from linnet.peer.routes import message_routes, timer_routes
 from linnet.places.places import OWNERS as PLACE_OWNERS
-from linnet.rooms.rooms import OWNERS as ROOM_OWNERS
+from linnet.rooms.commands import RoomCommand
+from linnet.rooms.relay.relay import OWNERS as RELAY_OWNERS
 from linnet.store.memory import MemoryStore
 from linnet.streams import repair
 from linnet.streams.streams import OWNERS as STREAM_OWNERS
@@ -47,11 +48,12 @@ def test_every_message_has_a_place_and_those_of_several_parts_are_the_nodes() ->
 def test_every_command_of_a_converted_part_has_a_handler() -> None:
     of_edge = {*members(LanCommand), *members(ProxyCommand)}
     marked = set(table_of(tuple(map(type, parts(PeerConfig()).routed))).commands)
-    assert marked == {*members(NamesCommand), *members(TrackerlessCommand), *of_edge}
+    of_rooms = set(members(RoomCommand))
+    assert marked == {*members(NamesCommand), *members(TrackerlessCommand), *of_edge, *of_rooms}
 
 
 def test_an_owner_of_timers_is_of_one_part() -> None:
-    owners = [*STREAM_OWNERS, *ROOM_OWNERS, *PLACE_OWNERS, *CONTENT_OWNERS]
+    owners = [*STREAM_OWNERS, *RELAY_OWNERS, *PLACE_OWNERS, *CONTENT_OWNERS]
     owners += [repair.OWNER]
     assert [owner for owner, times in Counter(owners).items() if times > 1] == []
     assert set(timer_routes(parts(PeerConfig()))) == set(owners)

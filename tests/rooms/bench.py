@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from linnet.core.effects import AfterCommit, Deliver, Reply, Send
 from linnet.core.hello import WIRE_VERSION, Hello
@@ -13,7 +13,7 @@ from linnet.core.inputs import Asked, LinkDown, LinkUp, Received, TimerFired
 from linnet.core.limits import FRAME_BYTES
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.messages import Data
 from linnet.event.event import Event, Tail, Verified
 from linnet.event.signing import sign_unit
@@ -111,17 +111,23 @@ class Bench:
 
     def govern(self, kind: str, key: str | None, body: bytes) -> EventId:
         """Ann says what no command says."""
-        made, declined, effects = self.room.passing.say([Draft(kind, key, body)], self.now)
+        made, declined = self.room.passing.say([Draft(kind, key, body)], self.now)
         assert declined is None, declined
-        self.room.settle(effects, self.now)
+        self.room.settle(self.now)
+        self.room.parts.out.clear()
         self.store.commit(lambda: None)
         return made[0].head
+
+    def brought_about(self, act: Callable[[], object]) -> list[Any]:
+        """What the room asks for because of a call by hand."""
+        act()
+        return self.room.parts.out.take_said()
 
     def hear(self, name: str, message: Message) -> Effects:
         return self.do(Received(self.link(name), message))
 
-    def tick(self, tick: Tick) -> Effects:
-        return self.do(TimerFired(tick))
+    def fire(self, timer: Timer) -> Effects:
+        return self.do(TimerFired(timer))
 
     def up(self, name: str) -> Effects:
         hello = Hello(WIRE_VERSION, WIRE_VERSION, PROTOCOLS, (), FRAME_BYTES, (), "bench")

@@ -6,10 +6,13 @@ from hashlib import sha256
 
 from linnet.core.ids import AuthorId, Contact, DeviceId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.event.event import Event, Tail, Unverified
 from linnet.rooms.messages import RelayCursor, RelayOutcome, RelaySend, RelayTaken, Resync, ResyncPage
-from linnet.rooms.relay_notices import OWNER, Parcel
+from linnet.rooms.relay_notices import Parcel
+from linnet.rooms.relay_reading import LookDue, PageDue
+from linnet.rooms.relay_sending import BatchDue
+from linnet.rooms.relay_use import LingerDue, RelayChoiceDue, RelayLinkDue, RotationDue
 from linnet.trace.records import Kind, Record
 
 ROOM = TopicId(sha256(b"a room").digest())
@@ -40,8 +43,18 @@ def parcel(number: int, size: int = 10) -> Parcel:
     return Parcel(event, unit(number, size), None)
 
 
-def tick(what: str, relay: PeerId | None = None) -> Tick:
-    return Tick(OWNER, what, ROOM if relay is None else ROOM + relay)
+OF_ROOM = {"rotate": RotationDue, "retry": RelayChoiceDue}
+OF_RELAY = {
+    "link": RelayLinkDue,
+    "look": LookDue,
+    "linger": LingerDue,
+    "answer": PageDue,
+    "sent": BatchDue,
+}
+
+
+def tick(what: str, relay: PeerId | None = None) -> Timer:
+    return OF_ROOM[what](ROOM) if relay is None else OF_RELAY[what](ROOM, relay)
 
 
 def resync_record(relay: PeerId, note: str, events: int = 0, reason: Reason | None = None) -> Record:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from tests.driven import Driven
 from tests.rooms.bench import Bench
 
 from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.identity.cards import check_card
 from linnet.identity.text import Sort, to_text
-from linnet.rooms.adding_relay import OWNER, AddingRelay
+from linnet.rooms.adding_relay import AddingRelay, RelayAnswerDue, RelayRepeatDue
 from linnet.rooms.commands import SetRule
 from linnet.rooms.content import MEMBER, RELAY, JoinRule, Member, Membership, Relay, body_of, member_key
 from linnet.rooms.governing import Draft
@@ -28,12 +29,13 @@ class Scene:
         self.contact = Contact(self.rex.peer, ("tls://rex:1",))
         self.greet = self.bench.room.meeting.greeting(answer=True)
         others = tuple(Contact(self.bench.link(f"peer {number}"), ()) for number in range(70))
-        self.adding = AddingRelay(self.bench.id, 5, self.contact, self.greet, others)
-        self.purpose = f"{OWNER} {self.bench.id.hex()[:16]}"
+        self.adding = Driven(lambda out: AddingRelay(self.bench.id, 5, self.contact, self.greet, others, out))
+        self.purpose = f"adding relay {self.bench.id.hex()[:16]}"
         self.others = others
 
-    def tick(self, what: str) -> Tick:
-        return Tick(OWNER, what, self.bench.id + self.rex.peer)
+    def tick(self, what: str) -> Timer:
+        kind = RelayAnswerDue if what == "patience" else RelayRepeatDue
+        return kind(self.bench.id, self.rex.peer)
 
     def answer(self) -> RelayAnswer:
         return RelayAnswer(self.bench.id, 5, None, self.rex.author, self.rex.card)
@@ -50,8 +52,8 @@ def test_it_is_dialled_greeted_and_asked_and_asked_again() -> None:
     ]
     assert scene.adding.begin({}, 9.0) == held
     assert scene.adding.begin({peer: None}, 9.0) == [*held, *asked]
-    assert scene.adding.again({peer: None}) == asked
-    assert scene.adding.again({}) == []
+    assert scene.adding.ask_again({peer: None}) == asked
+    assert scene.adding.ask_again({}) == []
     assert scene.adding.end() == [
         CancelTimer(scene.tick("patience")),
         CancelTimer(scene.tick("again")),
@@ -62,7 +64,7 @@ def test_it_is_dialled_greeted_and_asked_and_asked_again() -> None:
 def test_two_rooms_that_ask_the_same_relay_do_not_let_go_of_each_others_link() -> None:
     one, other = Scene(), Scene()
     other.bench.id = type(one.bench.id)(b"o" * 32)
-    another = AddingRelay(other.bench.id, 5, one.contact, one.greet, ())
+    another = Driven(lambda out: AddingRelay(other.bench.id, 5, one.contact, one.greet, (), out))
     assert one.adding.begin({}, 1.0)[0] != another.begin({}, 1.0)[0]
 
 

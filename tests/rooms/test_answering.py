@@ -84,6 +84,7 @@ def test_who_is_banned_sees_what_put_it_out_and_not_what_came_after() -> None:
 def test_an_answer_follows_the_commit() -> None:
     """It may tell of events that are just written."""
     bench = scene()
-    (answer,) = bench.room.answering.on_want(bench.link("bob"), Want(bench.id, 1, ()))
+    want = Want(bench.id, 1, ())
+    (answer,) = bench.brought_about(lambda: bench.room.answering.handle_want(bench.link("bob"), want))
     assert isinstance(answer, AfterCommit)
     assert isinstance(answer.effects[0], Send)

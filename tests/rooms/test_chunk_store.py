@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
+from linnet.machine.outbox import Effect, Outbox
 from linnet.rooms.attachments import Piece, piece_of
 from linnet.rooms.chunk_store import LEAST_BYTES, ChunkStore
 from linnet.store.memory import MemoryStore
@@ -34,10 +35,12 @@ class Shelf:
         self.restart()
 
     def restart(self) -> None:
-        self.store = ChunkStore(ROOM, self.cells, self.most)
+        self.out = Outbox()
+        self.store = ChunkStore(ROOM, self.cells, self.most, self.out)
 
-    def keep(self, kept: Piece, own: bool, now: float = 1.0) -> tuple[bool, list[Record]]:
-        return self.store.keep(kept.digest, kept.data, own, now)
+    def keep(self, kept: Piece, own: bool, now: float = 1.0) -> tuple[bool, list[Effect]]:
+        is_kept = self.store.keep(kept.digest, kept.data, own, now)
+        return is_kept, self.out.take()
 
 
 def test_what_is_kept_is_there_after_a_restart() -> None:
@@ -56,7 +59,7 @@ def test_what_is_kept_is_there_after_a_restart() -> None:
 def test_rooms_do_not_share_pieces() -> None:
     shelf = Shelf()
     shelf.keep(piece(1), own=True)
-    elsewhere = ChunkStore(OTHER, shelf.cells, 100_000)
+    elsewhere = ChunkStore(OTHER, shelf.cells, 100_000, Outbox())
     assert elsewhere.get(piece(1).digest) is None
     assert (piece(1).digest in elsewhere, elsewhere.bytes) == (False, 0)
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.driven import Driven
 
 from linnet.core.effects import AfterCommit, Blame, CancelTimer, Reply, Send, SetTimer
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.delivery.commands import Declined, Done
-from linnet.rooms import chunk_offers
 from linnet.rooms import chunks as chunks_module
 from linnet.rooms.attachments import Piece, piece_of
-from linnet.rooms.chunks import OWNER, OWNERS, PARALLEL, ChunkEffect, Chunks
+from linnet.rooms.chunk_offers import OfferDue
+from linnet.rooms.chunks import PARALLEL, ChunkDue, Chunks, FetchDue
 from linnet.rooms.commands import FetchChunk, KeepChunk
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.messages import CHUNK_BYTES, ChunkIs, ChunkPut, ChunkTaken, ChunkWant
@@ -35,16 +37,16 @@ def asks(peer: PeerId, number: int = 0) -> Send[ChunkWant]:
     return Send(peer, ChunkWant(ROOM, (piece(number).digest,)))
 
 
-def tick(number: int = 0) -> Tick:
-    return Tick(OWNER, "ask", ROOM + piece(number).digest)
+def tick(number: int = 0) -> ChunkDue:
+    return ChunkDue(ROOM, piece(number).digest)
 
 
-def wait(number: int = 0) -> SetTimer[Tick]:
+def wait(number: int = 0) -> SetTimer[ChunkDue]:
     return SetTimer(5.0, tick(number))
 
 
-def patience(request: int) -> Tick:
-    return Tick(OWNER, "patience", ROOM + request.to_bytes(8, "big"))
+def patience(request: int) -> FetchDue:
+    return FetchDue(ROOM, request)
 
 
 def dropped(reason: Reason) -> Record:
@@ -60,19 +62,31 @@ class Scene:
         self.restart()
 
     def restart(self) -> None:
-        self.chunks = Chunks(ROOM, self.cells, self.config)
+        self.chunks = Driven(lambda out: Chunks(ROOM, self.cells, self.config, out))
 
-    def keep(self, number: int, request: int = 1) -> list[ChunkEffect]:
-        return self.chunks.keep(request, KeepChunk(ROOM, piece(number).digest, piece(number).data), 1.0)
+    def keep(self, number: int, request: int = 1) -> list[Any]:
+        effects: list[Any] = self.chunks.keep_chunk(
+            request, KeepChunk(ROOM, piece(number).digest, piece(number).data), 1.0
+        )
+        return effects
 
-    def fetch(self, request: int, number: int, *sources: PeerId) -> list[ChunkEffect]:
-        return self.chunks.fetch(request, FetchChunk(ROOM, piece(number).digest, 20.0), sources)
+    def fetch(self, request: int, number: int, *sources: PeerId) -> list[Any]:
+        effects: list[Any] = self.chunks.fetch_chunk(
+            request, FetchChunk(ROOM, piece(number).digest, 20.0), sources
+        )
+        return effects
 
-    def gives(self, peer: PeerId, number: int) -> list[ChunkEffect]:
-        return self.chunks.arrived(peer, ChunkIs(ROOM, piece(number).digest, piece(number).data, None), 2.0)
+    def gives(self, peer: PeerId, number: int) -> list[Any]:
+        effects: list[Any] = self.chunks.handle_chunk(
+            peer, ChunkIs(ROOM, piece(number).digest, piece(number).data, None), 2.0
+        )
+        return effects
 
-    def lacks(self, peer: PeerId, number: int = 0) -> list[ChunkEffect]:
-        return self.chunks.arrived(peer, ChunkIs(ROOM, piece(number).digest, None, Reason.NOT_HELD), 2.0)
+    def lacks(self, peer: PeerId, number: int = 0) -> list[Any]:
+        effects: list[Any] = self.chunks.handle_chunk(
+            peer, ChunkIs(ROOM, piece(number).digest, None, Reason.NOT_HELD), 2.0
+        )
+        return effects
 
 
 # Keeping and serving.
@@ -80,30 +94,30 @@ class Scene:
 
 def test_a_kept_piece_is_offered_and_answered_once_it_is_durable() -> None:
     scene = Scene()
-    scene.chunks.relays([RELAY], 0.0)
+    scene.chunks.use_relays([RELAY], 0.0)
     offer = Send(RELAY, ChunkPut(ROOM, piece(0).digest, piece(0).data))
-    timer = SetTimer(5.0, Tick(chunk_offers.OWNER, "answer", ROOM + RELAY))
+    timer = SetTimer(5.0, OfferDue(ROOM, RELAY))
     assert scene.keep(0) == [offer, timer, AfterCommit((Reply(1, Done()),))]
-    assert scene.chunks.fired(timer.timer, 5.0) == [offer, timer]
-    assert scene.chunks.taken(RELAY, ChunkTaken(ROOM, piece(0).digest, None), 6.0) == []
+    scene.chunks.offers.handle_timeout(RELAY, 5.0)
+    assert scene.chunks.out.take() == [offer, timer]
+    assert scene.chunks.handle_taken(RELAY, ChunkTaken(ROOM, piece(0).digest, None), 6.0) == []
     assert scene.chunks.store.offered == []
-    assert {timer.timer.owner, OWNER} == set(OWNERS)
 
 
 def test_what_no_relay_has_is_offered_after_a_restart() -> None:
     scene = Scene()
     scene.keep(0)
     scene.restart()
-    (offer, _) = scene.chunks.relays([RELAY], 9.0)
+    (offer, _) = scene.chunks.use_relays([RELAY], 9.0)
     assert offer == Send(RELAY, ChunkPut(ROOM, piece(0).digest, piece(0).data))
 
 
 def test_the_largest_piece_is_kept_and_one_byte_more_is_not() -> None:
     scene = Scene(RoomsConfig())
     largest, larger = piece_of(bytes(CHUNK_BYTES)), piece_of(bytes(CHUNK_BYTES + 1))
-    kept = scene.chunks.keep(1, KeepChunk(ROOM, largest.digest, largest.data), 1.0)
+    kept = scene.chunks.keep_chunk(1, KeepChunk(ROOM, largest.digest, largest.data), 1.0)
     assert kept == [AfterCommit((Reply(1, Done()),))]
-    record, reply = scene.chunks.keep(2, KeepChunk(ROOM, larger.digest, larger.data), 1.0)
+    record, reply = scene.chunks.keep_chunk(2, KeepChunk(ROOM, larger.digest, larger.data), 1.0)
     assert record == dropped(Reason.TOO_LARGE)
     assert isinstance(reply, Reply)
     assert isinstance(reply.result, Declined)
@@ -112,7 +126,7 @@ def test_the_largest_piece_is_kept_and_one_byte_more_is_not() -> None:
 
 def test_a_piece_under_a_wrong_name_is_declined() -> None:
     scene = Scene()
-    record, reply = scene.chunks.keep(1, KeepChunk(ROOM, bytes(32), b"x"), 1.0)
+    record, reply = scene.chunks.keep_chunk(1, KeepChunk(ROOM, bytes(32), b"x"), 1.0)
     detail = "a piece that is not what its digest names"
     assert (record, reply) == (dropped(Reason.MALFORMED), Reply(1, Declined(Reason.MALFORMED, detail)))
 
@@ -132,7 +146,7 @@ def test_members_are_given_what_is_there() -> None:
     scene = Scene()
     scene.keep(0)
     want = ChunkWant(ROOM, (piece(0).digest, piece(1).digest))
-    assert scene.chunks.want(P1, want, member=True) == [
+    assert scene.chunks.handle_want(P1, want, member=True) == [
         Send(P1, ChunkIs(ROOM, piece(0).digest, piece(0).data, None)),
         Send(P1, ChunkIs(ROOM, piece(1).digest, None, Reason.NOT_HELD)),
     ]
@@ -142,7 +156,7 @@ def test_others_are_given_nothing() -> None:
     scene = Scene()
     scene.keep(0)
     reason = Reason.NOT_A_MEMBER
-    assert scene.chunks.want(P1, ChunkWant(ROOM, (piece(0).digest,)), member=False) == [
+    assert scene.chunks.handle_want(P1, ChunkWant(ROOM, (piece(0).digest,)), member=False) == [
         Record(Kind.REJECTED, ROOM, peer=P1, reason=reason, note="pieces asked for"),
         Send(P1, ChunkIs(ROOM, piece(0).digest, None, reason)),
     ]
@@ -173,7 +187,7 @@ def test_whoever_lacks_it_or_is_silent_is_passed_over() -> None:
     assert first == asks(P2)
     assert scene.lacks(P1) == []
     assert scene.lacks(P2) == [asks(P3), wait()]
-    assert scene.chunks.fired(tick(), 5.0) == [asks(P1), wait()]
+    assert scene.chunks.handle_silence(piece(0).digest) == [asks(P1), wait()]
     assert scene.gives(P3, 0)[-1] == AfterCommit((Reply(1, ChunkFetched(piece(0).data)),))
     late = Record(Kind.DUPLICATE, ROOM, peer=P1, bytes=len(piece(0).data), note="piece")
     assert scene.gives(P1, 0) == [late]
@@ -195,7 +209,7 @@ def test_when_all_lack_it_that_is_the_answer() -> None:
 def test_when_somebody_was_silent_the_answer_is_that_it_took_too_long() -> None:
     scene = Scene()
     scene.fetch(1, 0, P1, P2)
-    scene.chunks.fired(tick(), 5.0)
+    scene.chunks.handle_silence(piece(0).digest)
     assert Reply(1, Declined(Reason.TIMEOUT, "none of 2 that were asked gave the piece")) in scene.lacks(P1)
 
 
@@ -211,25 +225,25 @@ def test_a_wrong_piece_is_blamed_and_another_is_asked() -> None:
     wrong = ChunkIs(ROOM, piece(0).digest, b"wrong", None)
     rejected = Record(Kind.REJECTED, ROOM, peer=P2, reason=Reason.MALFORMED, note="piece")
     blame = Blame(P2, Reason.MALFORMED)
-    assert scene.chunks.arrived(P2, wrong, 2.0) == [rejected, blame, asks(P1), wait()]
-    assert scene.chunks.arrived(P2, wrong, 2.0) == [rejected, blame]
+    assert scene.chunks.handle_chunk(P2, wrong, 2.0) == [rejected, blame, asks(P1), wait()]
+    assert scene.chunks.handle_chunk(P2, wrong, 2.0) == [rejected, blame]
     assert scene.chunks.store.get(piece(0).digest) is None
 
 
 def test_a_source_that_goes_is_passed_over_at_once() -> None:
     scene = Scene()
     scene.fetch(1, 0, P1, P2, P3)
-    scene.chunks.down(P3)
-    assert scene.chunks.down(P2) == [asks(P1), wait()]
-    told = scene.chunks.down(P1)
+    scene.chunks.remove_source(P3)
+    assert scene.chunks.remove_source(P2) == [asks(P1), wait()]
+    told = scene.chunks.remove_source(P1)
     assert Reply(1, Declined(Reason.TIMEOUT, "none of 2 that were asked gave the piece")) in told
 
 
 def test_a_source_that_comes_meanwhile_is_asked_too() -> None:
     scene = Scene()
     scene.fetch(1, 0, P1)
-    scene.chunks.up(P2)
-    scene.chunks.up(P1)
+    scene.chunks.add_source(P2)
+    scene.chunks.add_source(P1)
     assert scene.lacks(P1) == [asks(P2), wait()]
     assert Reply(1, Declined(Reason.NOT_HELD, "none of 2 that were asked gave the piece")) in scene.lacks(P2)
 
@@ -239,11 +253,11 @@ def test_a_command_waits_no_longer_than_it_says() -> None:
     scene.fetch(1, 0, P1, P2)
     scene.fetch(2, 0, P1, P2)
     timeout = Declined(Reason.TIMEOUT, "nobody gave the piece in time")
-    assert scene.chunks.fired(patience(1), 20.0) == [dropped(Reason.TIMEOUT), Reply(1, timeout)]
+    assert scene.chunks.end_request(1) == [dropped(Reason.TIMEOUT), Reply(1, timeout)]
     ended = [dropped(Reason.TIMEOUT), Reply(2, timeout), CancelTimer(tick())]
-    assert scene.chunks.fired(patience(2), 20.0) == ended
-    assert scene.chunks.fired(patience(2), 20.0) == []
-    assert scene.chunks.fired(tick(), 20.0) == []
+    assert scene.chunks.end_request(2) == ended
+    assert scene.chunks.end_request(2) == []
+    assert scene.chunks.handle_silence(piece(0).digest) == []
 
 
 def test_two_commands_for_one_piece_cost_one_question() -> None:
@@ -251,7 +265,8 @@ def test_two_commands_for_one_piece_cost_one_question() -> None:
     scene.fetch(1, 0, P1)
     assert scene.fetch(2, 0, P1) == [SetTimer(20.0, patience(2))]
     fetched = ChunkFetched(piece(0).data)
-    assert scene.gives(P1, 0)[-1] == AfterCommit((Reply(1, fetched), Reply(2, fetched)))
+    answers = [AfterCommit((Reply(1, fetched),)), AfterCommit((Reply(2, fetched),))]
+    assert scene.gives(P1, 0)[-2:] == answers
 
 
 def test_only_so_many_pieces_are_asked_for_at_the_same_time() -> None:
@@ -277,7 +292,7 @@ def test_many_that_nobody_is_left_for_all_end() -> None:
     scene = Scene()
     for number in range(1000):
         scene.fetch(number, number, P1)
-    replies = [effect for effect in scene.chunks.down(P1) if isinstance(effect, Reply)]
+    replies = [effect for effect in scene.chunks.remove_source(P1) if isinstance(effect, Reply)]
     assert [reply.request for reply in replies] == list(range(1000))
     assert scene.fetch(1, 0, P1)[1:] == [asks(P1), wait()]
 
@@ -288,8 +303,8 @@ def test_load_is_spread_and_who_gave_before_comes_first() -> None:
     assert firsts == [asks(P2, 0), asks(P1, 1), asks(P2, 2), asks(P1, 3)]
     scene.gives(P1, 1)
     assert [scene.fetch(number, number, P1, P2)[1] for number in (4, 5)] == [asks(P1, 4), asks(P1, 5)]
-    scene.chunks.down(P1)
-    scene.chunks.up(P1)
+    scene.chunks.remove_source(P1)
+    scene.chunks.add_source(P1)
     assert asks(P2, 6) in scene.fetch(6, 6, P1, P2) + scene.fetch(7, 6, P1, P2)
 
 
@@ -332,7 +347,7 @@ def test_every_command_is_answered_once(moves: list[tuple[str, int, PeerId | lis
     asked = 0
     answered: list[int] = []
 
-    def note(effects: list[ChunkEffect]) -> None:
+    def note(effects: list[Any]) -> None:
         for effect in effects:
             inner = effect.effects if isinstance(effect, AfterCommit) else (effect,)
             answered.extend(each.request for each in inner if isinstance(each, Reply))
@@ -346,10 +361,10 @@ def test_every_command_is_answered_once(moves: list[tuple[str, int, PeerId | lis
         elif what == "lacks":
             note(scene.lacks(whom, number))  # type: ignore[arg-type]
         elif what == "late":
-            note(scene.chunks.fired(tick(number), 9.0))
+            note(scene.chunks.handle_silence(piece(number).digest))
         elif what == "down":
-            note(scene.chunks.down(whom))  # type: ignore[arg-type]
+            note(scene.chunks.remove_source(whom))
         else:
-            note(scene.chunks.fired(patience(number), 9.0))
+            note(scene.chunks.end_request(number))
     note(scene.chunks.stop())
     assert sorted(answered) == list(range(asked))

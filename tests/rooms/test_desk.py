@@ -10,10 +10,9 @@ from linnet.core.effects import Dial, Reply, SetTimer
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.limits import BODY_BYTES
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.delivery.commands import Declined
 from linnet.peer.interface import Command, Stop
-from linnet.rooms.adding_relay import OWNER as ADDING
+from linnet.rooms.adding_relay import RelayAnswerDue
 from linnet.rooms.commands import (
     AddRelay,
     CreateRoom,
@@ -29,7 +28,7 @@ from linnet.rooms.commands import (
     SetMembership,
 )
 from linnet.rooms.content import CREATORS, Membership
-from linnet.rooms.joining import OWNER as JOINING
+from linnet.rooms.joining import JoinEndDue
 from linnet.rooms.messages import AskControl, RelayAnswer, RelayAsk, RelayOutcome, RelayTaken
 from linnet.rooms.results import LedgerIs, RoomMade, RoomsAre, Sent
 
@@ -97,12 +96,12 @@ def test_an_invitation_to_a_room_that_we_are_in_tells_where_others_are_now() -> 
 def test_a_join_that_nobody_answers_is_declined_after_its_time() -> None:
     bench = Bench()
     effects = bench.asked(JoinRoom(ELSEWHERE, None, (CONTACT,), 20.0))
-    assert SetTimer(20.0, Tick(JOINING, "patience", ELSEWHERE)) in effects
-    effects = bench.tick(Tick(JOINING, "patience", ELSEWHERE))
+    assert SetTimer(20.0, JoinEndDue(ELSEWHERE)) in effects
+    effects = bench.fire(JoinEndDue(ELSEWHERE))
     (reply,) = [each for each in effects if isinstance(each, Reply)]
     assert isinstance(reply.result, Declined)
     assert reply.result.reason is Reason.TIMEOUT
-    assert bench.tick(Tick(JOINING, "patience", ELSEWHERE)) == []
+    assert bench.fire(JoinEndDue(ELSEWHERE)) == []
 
 
 def test_a_node_that_stops_answers_whoever_waits() -> None:
@@ -166,7 +165,7 @@ def test_a_relay_that_does_not_answer_or_says_no() -> None:
     bench = Bench()
     rex = bench.who("rex")
     bench.ask(AddRelay(bench.id, Contact(rex.peer, ())))
-    effects = bench.tick(Tick(ADDING, "patience", bench.id + rex.peer))
+    effects = bench.fire(RelayAnswerDue(bench.id, rex.peer))
     assert [each.result.reason for each in effects if isinstance(each, Reply)] == [Reason.TIMEOUT]  # type: ignore[union-attr]
     bench.up("rex")
     bench.ask(AddRelay(bench.id, Contact(rex.peer, ())))
@@ -215,7 +214,7 @@ def test_a_relay_that_does_not_take_our_join_ends_it() -> None:
     bench = Bench()
     bench.up("rex")
     rex = bench.who("rex")
-    joining = bench.rooms._desk.joining
+    joining = bench.rooms.desk.joining
     effects = bench.asked(JoinRoom(ELSEWHERE, None, (Contact(rex.peer, ()),)))
     assert len(bench.sent("rex", AskControl, effects)) == 1
     attempt = joining[ELSEWHERE]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import pytest
 from tests.rooms.bench import Bench
 
@@ -10,9 +14,9 @@ from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.event.signing import unit_head
 from linnet.identity.text import Sort, to_text
+from linnet.machine.outbox import Notice
 from linnet.rooms.commands import ExamineLedger, SendToRoom, SetMembership
 from linnet.rooms.content import RELAY, Membership, Relay, body_of
-from linnet.rooms.effects import RoomStep
 from linnet.rooms.messages import RelayCursor, RelayOutcome, RelaySend, RelayTaken, Tombstone
 from linnet.rooms.receipt import sign_room_receipt
 from linnet.rooms.relay_notices import (
@@ -43,10 +47,11 @@ class Scene:
         (self.ours,) = bench.say(SendToRoom(bench.id, (b"hello",)))
         bench.effects.clear()
 
-    def heed(self, notice: RelayNotice) -> list[RoomStep]:
-        return self.bench.room._heeding.heed(notice, self.bench.now)
+    def heed(self, notice: RelayNotice) -> list[Any]:
+        room, now = self.bench.room, self.bench.now
+        return self.bench.brought_about(lambda: room._heeding.heed(notice, now))
 
-    def kept(self, event: EventId) -> list[RoomStep]:
+    def kept(self, event: EventId) -> list[Any]:
         return self.heed(Kept(self.rex.peer, event, RelayCursor(bytes(8), 1), None))
 
     def fate(self) -> Fate:
@@ -81,11 +86,29 @@ def test_a_page_of_a_relay_is_taken_in_with_what_others_told_it() -> None:
     assert scene.fate() is Fate.DELIVERED
 
 
-def sent(scene: Scene, steps: list[RoomStep]) -> list[EventId]:
+def settled(bench: Bench, act: Callable[[], None]) -> list[Any]:
+    """What a room asks for because of a call, and of what follows from it."""
+
+    def act_and_settle() -> None:
+        act()
+        bench.room.settle(bench.now)
+
+    return bench.brought_about(act_and_settle)
+
+
+def put_back(bench: Bench, steps: list[Any]) -> None:
+    for step in steps:
+        if isinstance(step, Notice):
+            bench.room.parts.out.notify(step)
+        else:
+            bench.room.parts.out.add(step)
+
+
+def sent(scene: Scene, steps: list[Any]) -> list[EventId]:
     """Events that the relay is sent because of these, at once or when it has answered what it is sent now."""
     bench = scene.bench
     found: list[EventId] = []
-    waiting = [*bench.room.settle(steps, bench.now)]
+    waiting = settled(bench, lambda: put_back(bench, steps))
     for _ in range(20):
         promised = [each for effect in waiting for each in getattr(effect, "effects", (effect,))]
         batches = [each.message for each in promised if isinstance(each, Send)]
@@ -97,8 +120,8 @@ def sent(scene: Scene, steps: list[RoomStep]) -> list[EventId]:
             found += ids
             outcomes = tuple(RelayOutcome(each, RelayCursor(bytes(8), 1), None, ()) for each in ids)
             taken = RelayTaken(bench.id, batch.request, outcomes, None)
-            waiting += bench.room.settle(
-                bench.room.relays.answered(scene.rex.peer, taken, bench.now), bench.now
+            waiting += settled(
+                bench, partial(bench.room.relays.handle_taken, scene.rex.peer, taken, bench.now)
             )
     return found
 
@@ -107,7 +130,7 @@ def test_control_events_that_a_relay_lacks_are_sent_to_it() -> None:
     scene = Scene()
     bench = scene.bench
     behind = Behind(scene.rex.peer, (EventId(bench.id),))
-    begun = bench.room.relays._relays[scene.rex.peer].sending.begin()
+    begun = bench.brought_about(bench.room.relays._relays[scene.rex.peer].sending.begin)
     steps = [*begun, *scene.heed(behind)]
     lacking = bench.room.control.between((EventId(bench.id),))
     assert set(sent(scene, steps)) >= set(lacking)
@@ -119,7 +142,7 @@ def test_what_no_relay_has_is_given_when_it_asks() -> None:
     more = bench.say(SendToRoom(bench.id, (b"two", b"three")))
     unsent = bench.room.ledger.unsent()
     assert set(unsent) >= {scene.ours, *more}
-    steps = bench.room.relays._relays[scene.rex.peer].sending.begin()
+    steps = bench.brought_about(bench.room.relays._relays[scene.rex.peer].sending.begin)
     assert any(isinstance(step, GiveUnsent) for step in steps)
     assert set(sent(scene, [*steps])) >= set(unsent)
     assert bench.room.ledger.unsent() == ()

@@ -102,8 +102,8 @@ def test_a_control_head_that_is_said_to_be_gone_is_waited_for() -> None:
     head = again(bench, "bob")
     power = again(bench, "cid", control=(head.head,))
     bench.bring("cid", power)
-    effects, placed = bench.room.intake.expired(head.head, bench.now)
-    assert (effects, placed) == ([], [])
+    assert bench.room.intake.expire(head.head, bench.now) == []
+    assert bench.room.parts.out.take() == []
     bench.bring("bob", head)
     assert bench.room.control.knows(power.head)
     assert bench.room.dag.knows(power.head)
@@ -115,7 +115,7 @@ def test_what_was_gone_before_it_was_named_as_control_head_is_no_reason_to_judge
     head = again(bench, "bob")
     message = bench.forge("cid", deps=(head.head,))
     bench.bring("cid", message)
-    bench.room.intake.expired(head.head, bench.now)
+    bench.brought_about(lambda: bench.room.intake.expire(head.head, bench.now))
     later = again(bench, "cid", control=(head.head,))
     said = bench.forge("cid", control=(head.head,))
     effects = bench.bring("cid", later, said)
@@ -344,9 +344,11 @@ def test_of_what_is_gone_only_dependents_are_freed() -> None:
     bench.join("bob")
     gone = bench.forge("bob")
     after = bench.forge("bob", deps=(gone.head,))
-    assert bench.room.intake.expired(gone.head, bench.now) == ([], [])  # nobody waits for it
+    assert bench.room.intake.expire(gone.head, bench.now) == []  # nobody waits for it
+    assert bench.room.parts.out.take() == []
     bench.bring("bob", after)
-    effects, placed = bench.room.intake.expired(gone.head, bench.now)
+    placed = bench.room.intake.expire(gone.head, bench.now)
+    effects = bench.room.parts.out.take()
     assert [each.arrival.event.id for each in placed] == [after.head]
     assert [record.kind for record in effects if hasattr(record, "kind")] == [Kind.EXPIRED]
     bench.effects.clear()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from tests.driven import Driven
 from tests.rooms.bench import Bench
 
 from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
-from linnet.rooms.joining import OWNER, Joining
+from linnet.rooms.joining import JoinEndDue, Joining, JoinRepeatDue
 from linnet.rooms.messages import AskControl, ControlPage
 
 ROOM = TopicId(b"r" * 32)
@@ -16,12 +16,12 @@ P, Q, STRANGER = (PeerId(bytes([number]) * 32) for number in (1, 2, 3))
 CARD = Bench().who("ann").card
 JOIN = EventId(b"j" * 32)
 PURPOSE = f"join/{ROOM.hex()}"
-PATIENCE, AGAIN = Tick(OWNER, "patience", ROOM), Tick(OWNER, "again", ROOM)
+PATIENCE, AGAIN = JoinEndDue(ROOM), JoinRepeatDue(ROOM)
 
 
-def attempt() -> Joining:
+def attempt() -> Driven:
     contacts = (Contact(P, ("tls://p:1",)), Contact(Q, ()))
-    return Joining(ROOM, 7, None, contacts, False, CARD)
+    return Driven(lambda out: Joining(ROOM, 7, None, contacts, False, CARD, out))
 
 
 def page(reason: Reason | None = None, heads: tuple[EventId, ...] = ()) -> ControlPage:
@@ -41,8 +41,8 @@ def test_everyone_is_turned_to_at_once_and_asked_when_there() -> None:
         *asks(1, Q),
         SetTimer(20.0, PATIENCE),
     ]
-    assert joining.up(P) == asks(2, P)
-    assert joining.up(STRANGER) == []
+    assert joining.handle_link_up(P) == asks(2, P)
+    assert joining.handle_link_up(STRANGER) == []
 
 
 def test_the_first_that_shows_the_room_is_listened_to() -> None:
@@ -52,33 +52,33 @@ def test_the_first_that_shows_the_room_is_listened_to() -> None:
     assert joining.last_reason is Reason.NOT_INVITED
     assert joining.wants(Q, page())
     assert not joining.wants(P, page())
-    assert joining.more(Q, (JOIN,)) == asks(1, Q, JOIN)
+    assert joining.ask_page(Q, (JOIN,)) == asks(1, Q, JOIN)
 
 
 def test_if_it_goes_away_another_is() -> None:
     joining = attempt()
     assert joining.wants(Q, page())
-    joining.down(P)
+    joining.handle_link_down(P)
     assert not joining.wants(P, page())
-    joining.down(Q)
+    joining.handle_link_down(Q)
     assert joining.wants(P, page())
 
 
 def test_who_does_not_answer_is_asked_again_and_so_are_the_others() -> None:
     joining = attempt()
     joining.wants(Q, page())
-    assert joining.again({P: None, STRANGER: None}) == asks(1, P)
+    assert joining.ask_again({P: None, STRANGER: None}) == asks(1, P)
     assert joining.answering is None
-    joining.joined = JOIN
-    assert joining.again({P: None}) == [SetTimer(3.0, AGAIN)]
-    assert joining.up(P) == []
+    joining.machine.joined = JOIN
+    assert joining.ask_again({P: None}) == [SetTimer(3.0, AGAIN)]
+    assert joining.handle_link_up(P) == []
     assert not joining.wants(P, page())
 
 
 def test_a_page_that_names_our_join_says_that_it_is_taken() -> None:
     joining = attempt()
     assert not joining.is_taken(page(heads=(JOIN,)))
-    joining.joined = JOIN
+    joining.machine.joined = JOIN
     assert joining.is_taken(page(heads=(JOIN,)))
     assert not joining.is_taken(page())
 

@@ -8,6 +8,7 @@ from linnet.core.ids import EventId
 from linnet.delivery.barriers import Barriers
 from linnet.delivery.config import BarrierConfig
 from linnet.delivery.dag import Dag
+from linnet.machine.outbox import Outbox
 from linnet.rooms.arrival import Arrival
 from linnet.rooms.lane import Lane
 
@@ -20,7 +21,8 @@ class Scene:
     def __init__(self, events: int = 1000) -> None:
         self.bench = Bench()
         self.dag = Dag()
-        self.order: Barriers[Arrival] = Barriers(self.bench.id, self.dag, BarrierConfig(events=events))
+        config = BarrierConfig(events=events)
+        self.order: Barriers[Arrival] = Barriers(self.bench.id, self.dag, config, Outbox())
         self.lane = Lane(self.order)
 
     def arrival(self, *refs: EventId) -> Arrival:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import os
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.driven import Driven
 
 from linnet.core.effects import SetTimer
 from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.delivery.items import Overdue
 from linnet.event.event import Event
 from linnet.event.signing import message_tail
 from linnet.rooms.content import member_key
-from linnet.rooms.ledger import OWNER, Ledger
+from linnet.rooms.ledger import DeadlineDue, Ledger
 from linnet.rooms.ledger_rows import MARKS, RELAYS
 from linnet.rooms.results import Fate, MemberFate
 from linnet.store.memory import MemoryStore
@@ -43,17 +44,23 @@ class Account:
     def __init__(self, events: int = 0, limit: int = 100) -> None:
         self.store = MemoryStore()
         self.limit = limit
-        self.ledger = Ledger(ROOM, self.store.cells, limit)
+        self.restart()
         for seq in range(events):
-            assert self.ledger.sent(event(seq), (BEN, CID), 100.0) == []
+            assert self.ledger.open_account(event(seq), (BEN, CID), 100.0) == []
 
     def restart(self) -> None:
-        self.ledger = Ledger(ROOM, self.store.cells, self.limit)
+        self.ledger = Driven(lambda out: Ledger(ROOM, self.store.cells, out, self.limit))
+
+    def pass_deadline(self, timer: DeadlineDue) -> tuple[Overdue, *tuple[Any, ...]] | None:
+        """What is told when a deadline has passed, and what is recorded."""
+        late = self.ledger.handle_deadline(timer.seq)
+        return None if late is None else (late, *self.ledger.out.take())
 
     def of(self, seq: int, person: AuthorId) -> MemberFate:
         fates = self.ledger.fates(event(seq).id)
         assert fates is not None
-        return next(fate for fate in fates.members if fate.person == person)
+        found: MemberFate = next(fate for fate in fates.members if fate.person == person)
+        return found
 
     def fates(self, seq: int) -> list[Fate]:
         fates = self.ledger.fates(event(seq).id)
@@ -72,40 +79,40 @@ def test_what_was_sent_is_pending_at_everybody_it_was_meant_for() -> None:
 
 def test_an_account_that_is_open_is_not_opened_again() -> None:
     account = Account(2)
-    account.ledger.acked(BEN, 1, 110.0)
-    assert account.ledger.sent(event(1), (DEE,), 120.0) == []
+    account.ledger.note_ack(BEN, 1, 110.0)
+    assert account.ledger.open_account(event(1), (DEE,), 120.0) == []
     assert account.fates(1) == [Fate.DELIVERED, Fate.PENDING]
 
 
 def test_one_acknowledgement_covers_all_before_it() -> None:
     account = Account(3)
     acked = Record(Kind.ACKED, ROOM, device=US, seq=1, note=member_key(BEN))
-    assert account.ledger.acked(BEN, 1, 110.0) == [acked]
+    assert account.ledger.note_ack(BEN, 1, 110.0) == [acked]
     assert account.of(0, BEN) == MemberFate(BEN, Fate.DELIVERED, 110.0, (), None)
     assert [account.fates(seq)[0] for seq in range(3)] == [Fate.DELIVERED, Fate.DELIVERED, Fate.PENDING]
-    assert account.ledger.acked(BEN, 0, 120.0) == []
+    assert account.ledger.note_ack(BEN, 0, 120.0) == []
     assert account.of(0, BEN).at == 110.0
 
 
 def test_an_acknowledgement_of_what_was_never_sent_covers_nothing_that_comes_later() -> None:
     account = Account(2)
-    account.ledger.acked(BEN, 99, 110.0)
-    account.ledger.sent(event(2), (BEN, CID), 120.0)
+    account.ledger.note_ack(BEN, 99, 110.0)
+    account.ledger.open_account(event(2), (BEN, CID), 120.0)
     assert [account.fates(seq)[0] for seq in range(3)] == [Fate.DELIVERED, Fate.DELIVERED, Fate.PENDING]
 
 
 def test_who_was_never_meant_has_no_account() -> None:
     account = Account(1)
-    assert account.ledger.acked(DEE, 0, 110.0) == []
-    assert account.ledger.refused(event(0).id, DEE, Reason.BANNED, 110.0) == []
+    assert account.ledger.note_ack(DEE, 0, 110.0) == []
+    assert account.ledger.note_refusal(event(0).id, DEE, Reason.BANNED, 110.0) == []
     assert account.fates(0) == [Fate.PENDING, Fate.PENDING]
     assert account.ledger.unsent() == ()  # somebody has it all the same
 
 
 def test_whoever_comes_later_is_not_shown_for_what_was_said_before() -> None:
     account = Account(1)
-    account.ledger.sent(event(1), (CID, DEE), 110.0)
-    account.ledger.sent(event(2), (BEN, CID), 120.0)
+    account.ledger.open_account(event(1), (CID, DEE), 110.0)
+    account.ledger.open_account(event(2), (BEN, CID), 120.0)
     for _ in range(2):
         people = [
             [fate.person for fate in fates.members]
@@ -118,51 +125,51 @@ def test_whoever_comes_later_is_not_shown_for_what_was_said_before() -> None:
 
 def test_a_relay_that_keeps_it_is_named_with_when_it_said_so() -> None:
     account = Account(1)
-    account.ledger.at_relay(ids(0, 7), R1, 110.0)
-    account.ledger.at_relay(ids(0), R2, 120.0)
-    account.ledger.at_relay(ids(0), R1, 130.0)
+    account.ledger.note_kept(ids(0, 7), R1, 110.0)
+    account.ledger.note_kept(ids(0), R2, 120.0)
+    account.ledger.note_kept(ids(0), R1, 130.0)
     assert account.of(0, BEN) == MemberFate(BEN, Fate.AT_RELAY, 110.0, (R1, R2), None)
-    account.ledger.acked(BEN, 0, 140.0)
+    account.ledger.note_ack(BEN, 0, 140.0)
     assert account.fates(0) == [Fate.DELIVERED, Fate.AT_RELAY]
 
 
 def test_it_has_expired_when_every_relay_has_let_it_go() -> None:
     account = Account(1)
-    account.ledger.at_relay(ids(0), R1, 110.0)
-    account.ledger.at_relay(ids(0), R2, 111.0)
+    account.ledger.note_kept(ids(0), R1, 110.0)
+    account.ledger.note_kept(ids(0), R2, 111.0)
     gone = Record(Kind.EXPIRED, ROOM, event=event(0).id, device=US, seq=0, peer=R1, reason=Reason.RETENTION)
-    assert account.ledger.expired(ids(0), R1, Reason.RETENTION, 120.0) == [gone]
-    assert account.ledger.expired(ids(0), R1, Reason.RETENTION, 121.0) == []
+    assert account.ledger.note_expiry(ids(0), R1, Reason.RETENTION, 120.0) == [gone]
+    assert account.ledger.note_expiry(ids(0), R1, Reason.RETENTION, 121.0) == []
     assert account.of(0, BEN) == MemberFate(BEN, Fate.AT_RELAY, 111.0, (R2,), None)
-    account.ledger.expired(ids(0), R2, Reason.QUOTA, 130.0)
+    account.ledger.note_expiry(ids(0), R2, Reason.QUOTA, 130.0)
     assert account.of(0, BEN) == MemberFate(BEN, Fate.EXPIRED, 130.0, (R1, R2), Reason.QUOTA)
     assert account.ledger.unsent() == ()
 
 
 def test_a_tombstone_tells_even_if_the_word_that_it_was_kept_got_lost() -> None:
     account = Account(1)
-    account.ledger.expired(ids(0), R1, Reason.RETENTION, 120.0)
+    account.ledger.note_expiry(ids(0), R1, Reason.RETENTION, 120.0)
     assert account.fates(0) == [Fate.EXPIRED, Fate.EXPIRED]
 
 
 def test_a_late_acknowledgement_turns_expired_into_delivered() -> None:
     account = Account(1)
-    account.ledger.at_relay(ids(0), R1, 110.0)
-    account.ledger.expired(ids(0), R1, Reason.RETENTION, 120.0)
-    account.ledger.acked(CID, 0, 130.0)
+    account.ledger.note_kept(ids(0), R1, 110.0)
+    account.ledger.note_expiry(ids(0), R1, Reason.RETENTION, 120.0)
+    account.ledger.note_ack(CID, 0, 130.0)
     assert account.fates(0) == [Fate.EXPIRED, Fate.DELIVERED]
 
 
 def test_a_relay_may_keep_it_again() -> None:
     account = Account(1)
-    account.ledger.expired(ids(0), R1, Reason.RETENTION, 110.0)
-    account.ledger.at_relay(ids(0), R1, 120.0)
+    account.ledger.note_expiry(ids(0), R1, Reason.RETENTION, 110.0)
+    account.ledger.note_kept(ids(0), R1, 120.0)
     assert account.of(0, BEN) == MemberFate(BEN, Fate.AT_RELAY, 120.0, (R1,), None)
 
 
 def test_a_refusing_member_shows_for_itself_alone() -> None:
     account = Account(1)
-    refused = account.ledger.refused(event(0).id, BEN, Reason.SOFT_FAILED, 110.0)
+    refused = account.ledger.note_refusal(event(0).id, BEN, Reason.SOFT_FAILED, 110.0)
     note = "refused by a member"
     assert refused == [
         Record(
@@ -175,62 +182,62 @@ def test_a_refusing_member_shows_for_itself_alone() -> None:
             note=note,
         )
     ]
-    assert account.ledger.refused(event(0).id, BEN, Reason.BANNED, 111.0) == []
-    account.ledger.at_relay(ids(0), R1, 120.0)
+    assert account.ledger.note_refusal(event(0).id, BEN, Reason.BANNED, 111.0) == []
+    account.ledger.note_kept(ids(0), R1, 120.0)
     assert account.of(0, BEN) == MemberFate(BEN, Fate.REFUSED, 110.0, (), Reason.SOFT_FAILED)
     assert account.fates(0) == [Fate.REFUSED, Fate.AT_RELAY]
-    account.ledger.acked(BEN, 0, 130.0)  # It has what follows, and so this too; it does not show it.
+    account.ledger.note_ack(BEN, 0, 130.0)  # It has what follows, and so this too; it does not show it.
     assert account.fates(0) == [Fate.REFUSED, Fate.AT_RELAY]
 
 
 def test_a_refusing_relay_shows_for_all_while_no_relay_holds_it_and_nobody_has_it() -> None:
     account = Account(1)
-    (record,) = account.ledger.relay_refused(event(0).id, R1, Reason.QUOTA, 110.0)
+    (record,) = account.ledger.note_relay_refusal(event(0).id, R1, Reason.QUOTA, 110.0)
     assert (record.kind, record.peer, record.reason) == (Kind.REJECTED, R1, Reason.QUOTA)
     assert account.of(0, BEN) == MemberFate(BEN, Fate.REFUSED, 110.0, (), Reason.QUOTA)
     assert account.fates(0) == [Fate.REFUSED, Fate.REFUSED]
-    account.ledger.acked(CID, 0, 115.0)
+    account.ledger.note_ack(CID, 0, 115.0)
     assert account.of(0, BEN) == MemberFate(BEN, Fate.PENDING, 110.0, (), Reason.QUOTA), "Cid may bring it"
     assert account.fates(0) == [Fate.PENDING, Fate.DELIVERED]
-    account.ledger.at_relay(ids(0), R2, 120.0)
+    account.ledger.note_kept(ids(0), R2, 120.0)
     assert account.fates(0) == [Fate.AT_RELAY, Fate.DELIVERED]
-    account.ledger.expired(ids(0), R2, Reason.RETENTION, 130.0)
+    account.ledger.note_expiry(ids(0), R2, Reason.RETENTION, 130.0)
     assert account.of(0, BEN) == MemberFate(BEN, Fate.EXPIRED, 130.0, (R2,), Reason.RETENTION)
 
 
 def test_a_relay_cannot_refuse_what_it_holds() -> None:
     account = Account(1)
-    account.ledger.at_relay(ids(0), R1, 110.0)
-    assert account.ledger.relay_refused(event(0).id, R1, Reason.QUOTA, 120.0) == []
+    account.ledger.note_kept(ids(0), R1, 110.0)
+    assert account.ledger.note_relay_refusal(event(0).id, R1, Reason.QUOTA, 120.0) == []
     assert account.fates(0) == [Fate.AT_RELAY, Fate.AT_RELAY]
 
 
 def test_whoever_gives_no_receipts_is_unknown_until_something_else_tells() -> None:
     account = Account(2)
-    account.ledger.receipts_off(BEN, True)
-    account.ledger.at_relay(ids(0, 1), R1, 110.0)
+    account.ledger.note_receipts_off(BEN, True)
+    account.ledger.note_kept(ids(0, 1), R1, 110.0)
     assert account.fates(0) == [Fate.UNKNOWN, Fate.AT_RELAY]
-    account.ledger.acked(BEN, 0, 120.0)
+    account.ledger.note_ack(BEN, 0, 120.0)
     assert [account.fates(seq)[0] for seq in range(2)] == [Fate.DELIVERED, Fate.UNKNOWN]
-    account.ledger.receipts_off(BEN, False)
+    account.ledger.note_receipts_off(BEN, False)
     assert account.fates(1) == [Fate.AT_RELAY, Fate.AT_RELAY]
 
 
 def test_receipts_that_were_off_before_the_first_event_are_remembered() -> None:
     account = Account()
-    account.ledger.receipts_off(CID, False)
-    account.ledger.receipts_off(BEN, True)
+    account.ledger.note_receipts_off(CID, False)
+    account.ledger.note_receipts_off(BEN, True)
     account.restart()
-    account.ledger.sent(event(0), (BEN, CID), 100.0)
+    account.ledger.open_account(event(0), (BEN, CID), 100.0)
     assert account.fates(0) == [Fate.UNKNOWN, Fate.PENDING]
 
 
 def test_unsent_is_what_neither_a_relay_nor_a_member_has() -> None:
     account = Account(5)
     assert account.ledger.unsent() == tuple(ids(0, 1, 2, 3, 4))
-    account.ledger.acked(CID, 1, 110.0)
-    account.ledger.at_relay(ids(3), R1, 120.0)
-    account.ledger.relay_refused(event(4).id, R1, Reason.QUOTA, 120.0)
+    account.ledger.note_ack(CID, 1, 110.0)
+    account.ledger.note_kept(ids(3), R1, 120.0)
+    account.ledger.note_relay_refusal(event(4).id, R1, Reason.QUOTA, 120.0)
     for _ in range(2):
         assert account.ledger.unsent() == tuple(ids(2, 4))
         account.restart()
@@ -238,15 +245,15 @@ def test_unsent_is_what_neither_a_relay_nor_a_member_has() -> None:
 
 def test_unkept_is_what_no_relay_has_and_someone_lacks() -> None:
     account = Account(5)
-    account.ledger.acked(CID, 4, 110.0)
+    account.ledger.note_ack(CID, 4, 110.0)
     assert account.ledger.unsent() == ()
     assert account.ledger.unkept() == tuple(ids(0, 1, 2, 3, 4))
-    account.ledger.acked(BEN, 1, 110.0)
-    account.ledger.at_relay(ids(3), R1, 120.0)
+    account.ledger.note_ack(BEN, 1, 110.0)
+    account.ledger.note_kept(ids(3), R1, 120.0)
     for _ in range(2):
         assert account.ledger.unkept() == tuple(ids(2, 4))
         account.restart()
-    account.ledger.acked(BEN, 4, 130.0)
+    account.ledger.note_ack(BEN, 4, 130.0)
     assert account.ledger.unkept() == ()
 
 
@@ -259,48 +266,48 @@ def test_the_newest_come_first() -> None:
 
 def test_a_deadline_tells_at_whom_it_has_not_arrived() -> None:
     account = Account(2)
-    tick = Tick(OWNER, "deadline", ROOM + (1).to_bytes(8, "big"))
-    assert account.ledger.deadline(event(1).id, 30.0, 100.0) == [SetTimer(30.0, tick)]
-    assert account.ledger.deadline(event(9).id, 30.0, 100.0) == []
-    account.ledger.acked(BEN, 1, 110.0)
-    told = account.ledger.fired(tick)
+    tick = DeadlineDue(ROOM, 1)
+    assert account.ledger.set_deadline(event(1).id, 30.0, 100.0) == [SetTimer(30.0, tick)]
+    assert account.ledger.set_deadline(event(9).id, 30.0, 100.0) == []
+    account.ledger.note_ack(BEN, 1, 110.0)
+    told = account.pass_deadline(tick)
     note = "not known to have arrived at 1"
     record = Record(Kind.EXPIRED, ROOM, event=event(1).id, device=US, seq=1, reason=Reason.OVERDUE, note=note)
     assert told == (Overdue(ROOM, event(1).id, (CID,)), record)
-    assert account.ledger.fired(tick) is None
+    assert account.pass_deadline(tick) is None
 
 
 def test_a_deadline_that_everybody_kept_tells_nothing() -> None:
     account = Account(1)
-    (timer,) = account.ledger.deadline(event(0).id, 30.0, 100.0)
-    account.ledger.acked(BEN, 0, 110.0)
-    account.ledger.acked(CID, 0, 110.0)
-    assert account.ledger.fired(timer.timer) is None
-    assert account.ledger.started(140.0) == []
+    (timer,) = account.ledger.set_deadline(event(0).id, 30.0, 100.0)
+    account.ledger.note_ack(BEN, 0, 110.0)
+    account.ledger.note_ack(CID, 0, 110.0)
+    assert account.pass_deadline(timer.timer) is None
+    assert account.ledger.start(140.0) == []
 
 
 def test_a_deadline_outlives_a_restart() -> None:
     account = Account(2)
-    (timer,) = account.ledger.deadline(event(0).id, 30.0, 100.0)
-    account.ledger.deadline(event(1).id, 5.0, 100.0)
+    (timer,) = account.ledger.set_deadline(event(0).id, 30.0, 100.0)
+    account.ledger.set_deadline(event(1).id, 5.0, 100.0)
     account.restart()
-    late = SetTimer(0.0, Tick(OWNER, "deadline", ROOM + (1).to_bytes(8, "big")))
-    assert account.ledger.started(110.0) == [SetTimer(20.0, timer.timer), late]
-    told = account.ledger.fired(timer.timer)
+    late = SetTimer(0.0, DeadlineDue(ROOM, 1))
+    assert account.ledger.start(110.0) == [SetTimer(20.0, timer.timer), late]
+    told = account.pass_deadline(timer.timer)
     assert told is not None
     assert told[0].people == (BEN, CID)
 
 
 def test_a_deadline_that_is_past_from_the_start_is_due_at_once() -> None:
     account = Account(1)
-    (timer,) = account.ledger.deadline(event(0).id, -3.0, 100.0)
+    (timer,) = account.ledger.set_deadline(event(0).id, -3.0, 100.0)
     assert timer.delay == 0.0
 
 
 def test_the_oldest_are_forgotten_with_a_record() -> None:
     account = Account(32, limit=32)
-    account.ledger.deadline(event(0).id, 30.0, 100.0)
-    (record,) = account.ledger.sent(event(32), (BEN, CID), 200.0)
+    account.ledger.set_deadline(event(0).id, 30.0, 100.0)
+    (record,) = account.ledger.open_account(event(32), (BEN, CID), 200.0)
     note = "fates of our oldest events, with 1 deadlines"
     assert record == Record(
         Kind.EVICTED,
@@ -316,16 +323,16 @@ def test_the_oldest_are_forgotten_with_a_record() -> None:
         assert len(account.ledger) == 30
         assert account.ledger.fates(event(2).id) is None
         assert account.fates(3) == [Fate.PENDING, Fate.PENDING]
-        assert account.ledger.fired(Tick(OWNER, "deadline", ROOM + bytes(8))) is None
+        assert account.pass_deadline(DeadlineDue(ROOM, 0)) is None
         account.restart()
-    assert account.ledger.sent(event(33), (BEN, CID), 200.0) == []
+    assert account.ledger.open_account(event(33), (BEN, CID), 200.0) == []
 
 
 def test_whoever_left_before_all_that_is_remembered_is_forgotten_too() -> None:
     account = Account(2, limit=4)
-    account.ledger.acked(BEN, 1, 110.0)
+    account.ledger.note_ack(BEN, 1, 110.0)
     for seq in range(2, 8):
-        account.ledger.sent(event(seq), (CID,), 120.0)
+        account.ledger.open_account(event(seq), (CID,), 120.0)
     keys = [key for key, _ in account.store.cells.scan(f"ledger/{ROOM.hex()}")]
     assert keys == [*(b"e" + seq.to_bytes(8, "big") for seq in range(4, 8)), b"p" + CID]
 
@@ -334,18 +341,18 @@ def test_more_relays_than_are_kept_account_of_are_recorded() -> None:
     account = Account(1)
     relays = [PeerId(bytes([number]) * 32) for number in range(RELAYS + 1)]
     for relay in relays[:RELAYS]:
-        assert account.ledger.at_relay(ids(0), relay, 110.0) == []
-    (record,) = account.ledger.at_relay(ids(0), relays[RELAYS], 110.0)
+        assert account.ledger.note_kept(ids(0), relay, 110.0) == []
+    (record,) = account.ledger.note_kept(ids(0), relays[RELAYS], 110.0)
     assert (record.kind, record.reason, record.peer) == (Kind.DROPPED, Reason.TOO_MANY, relays[RELAYS])
     assert account.of(0, BEN).relays == tuple(relays[:RELAYS])
-    (_, gone) = account.ledger.expired(ids(0), relays[RELAYS], Reason.QUOTA, 120.0)
+    (_, gone) = account.ledger.note_expiry(ids(0), relays[RELAYS], Reason.QUOTA, 120.0)
     assert gone.kind is Kind.EXPIRED
 
 
 def test_what_is_kept_of_a_person_does_not_grow_with_acknowledgements() -> None:
     account = Account(5 * MARKS, limit=1000)
     for seq in range(5 * MARKS):
-        account.ledger.acked(BEN, seq, float(seq))
+        account.ledger.note_ack(BEN, seq, float(seq))
     row = account.store.cells.get(f"ledger/{ROOM.hex()}", b"p" + BEN)
     assert row is not None
     assert len(row) < 20 * MARKS
@@ -388,31 +395,31 @@ class Truth:
         ledger = self.account.ledger
         match (what, *given):
             case ("sent", list(meant)):
-                ledger.sent(event(self.next), tuple(meant), self.now)
+                ledger.open_account(event(self.next), tuple(meant), self.now)
                 self.meant[self.next] = meant
                 self.next += 1
             case ("acked", bytes(person), int(seq)):
-                ledger.acked(AuthorId(person), seq, self.now)
+                ledger.note_ack(AuthorId(person), seq, self.now)
                 for covered in range(min(seq + 1, self.next)):
                     self.acks.setdefault((covered, AuthorId(person)), self.now)
             case ("at_relay", bytes(relay), int(seq)):
-                ledger.at_relay(ids(seq), PeerId(relay), self.now)
+                ledger.note_kept(ids(seq), PeerId(relay), self.now)
                 if seq < self.next:
                     self.holds[seq, PeerId(relay)] = True
             case ("expired", bytes(relay), int(seq)):
-                ledger.expired(ids(seq), PeerId(relay), Reason.RETENTION, self.now)
+                ledger.note_expiry(ids(seq), PeerId(relay), Reason.RETENTION, self.now)
                 if seq < self.next:
                     self.holds[seq, PeerId(relay)] = False
             case ("refused", bytes(person), int(seq)):
-                ledger.refused(event(seq).id, AuthorId(person), Reason.BANNED, self.now)
+                ledger.note_refusal(event(seq).id, AuthorId(person), Reason.BANNED, self.now)
                 if seq < self.next:
                     self.refused[seq, AuthorId(person)] = Reason.BANNED
             case ("relay_refused", bytes(relay), int(seq)):
-                ledger.relay_refused(event(seq).id, PeerId(relay), Reason.QUOTA, self.now)
+                ledger.note_relay_refusal(event(seq).id, PeerId(relay), Reason.QUOTA, self.now)
                 if seq < self.next:
                     self.no[seq] = None
             case ("off", bytes(person), bool(off)):
-                ledger.receipts_off(AuthorId(person), off)
+                ledger.note_receipts_off(AuthorId(person), off)
                 self.off[AuthorId(person)] = off
             case _:
                 self.account.restart()

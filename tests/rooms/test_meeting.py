@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tests.rooms.bench import Bench
 
 from linnet.core.effects import Send
@@ -19,8 +21,8 @@ NOWHERE = EventId(b"\x07" * 32)
 
 def noticed(bench: Bench, name: str) -> list[Greet]:
     """A tracker says that somebody is a neighbour."""
-    steps = bench.room.noticed(NeighborUp(bench.id, bench.link(name)), bench.now)
-    return bench.sent(name, Greet, [*bench.room.settle(steps, bench.now)])  # type: ignore[list-item]
+    notice = NeighborUp(bench.id, bench.link(name))
+    return bench.sent(name, Greet, bench.brought_about(lambda: bench.rooms.handle_notice(notice, bench.now)))
 
 
 def test_a_greeting_tells_how_far_we_are_and_whom_we_have_met() -> None:
@@ -101,12 +103,14 @@ def test_who_is_out_and_is_greeted_as_a_member_asks_why() -> None:
     bench = Bench()
     bench.join("bob")
     meeting, bob, eve = bench.room.meeting, bench.link("bob"), bench.link("eve")
-    steps = meeting.greeted_outside(bob, bench.greeting("bob", control=(NOWHERE,)))
-    (ask,) = bench.sent("bob", AskControl, [*bench.room.settle(steps, bench.now)])  # type: ignore[list-item]
+    greeting = bench.greeting("bob", control=(NOWHERE,))
+    steps = bench.brought_about(lambda: meeting.answer_outside(bob, greeting))
+    (ask,) = bench.sent("bob", AskControl, steps)
     assert ask.card == bench.who("ann").card
     assert bob in bench.room.taking.asked
     for peer, name, heads in ((bob, "bob", bench.room.control.heads), (eve, "eve", (NOWHERE,))):
-        steps = meeting.greeted_outside(peer, bench.greeting(name, control=heads))
+        greeting = bench.greeting(name, control=heads)
+        steps = bench.brought_about(partial(meeting.answer_outside, peer, greeting))
         assert [type(step) for step in steps] == [Record, Send]  # it is refused, and asked for nothing
     assert eve not in bench.room.taking.asked
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
+from tests.driven import Driven
 from tests.overlay.harness import overlays_without_rings, peer_id
 
 from linnet.core.effects import Hold, Release, Send
@@ -19,7 +21,7 @@ from linnet.overlay.messages import Join, Leave
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.contact_book import BOOK
-from linnet.rooms.neighbors import Neighbors, NeighborsEffect
+from linnet.rooms.neighbors import Neighbors
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
 from linnet.trace.records import Kind, Record
@@ -48,18 +50,20 @@ class Scene:
         self.member = overlays.member
         known = (TRACKER,) if trackers else ()
         config = RoomsConfig(mesh=mesh)
-        self.room = Neighbors(ROOM, self.context, config, overlays, known)
+        self.room = Driven(lambda out: Neighbors(ROOM, self.context, config, overlays, out, known))
         if trackers:
             self.member.handle_link_up(LinkUp(TRACKER.peer, Hello(1, 1, {}), dialed=True), NOW)
         self.room.start(NOW)
 
-    def greet(self, number: int, person: AuthorId = ANN, now: float = NOW) -> list[NeighborsEffect]:
+    def greet(self, number: int, person: AuthorId = ANN, now: float = NOW) -> list[Any]:
         self.context.links[peer_id(number)] = None
-        return self.room.greeted(peer_id(number), contact(number), person, now)
+        effects: list[Any] = self.room.handle_greeting(peer_id(number), contact(number), person, now)
+        return effects
 
-    def down(self, number: int, now: float = NOW) -> list[NeighborsEffect]:
+    def down(self, number: int, now: float = NOW) -> list[Any]:
         self.context.links.pop(peer_id(number), None)
-        return self.room.down(peer_id(number), now)
+        effects: list[Any] = self.room.handle_link_down(peer_id(number), now)
+        return effects
 
 
 def hold(number: int) -> Hold:
@@ -76,7 +80,7 @@ def overlay(*numbers: int) -> Record:
 
 def test_all_who_are_told_of_are_held_and_are_online_once_they_greet() -> None:
     scene = Scene()
-    assert scene.room.know([contact(1), contact(2), Contact(scene.context.peer, ("tls://us:1",))], NOW) == [
+    assert scene.room.add([contact(1), contact(2), Contact(scene.context.peer, ("tls://us:1",))], NOW) == [
         hold(1),
         hold(2),
     ]
@@ -96,7 +100,7 @@ def test_after_a_restart_all_who_are_known_are_tried_at_once_and_who_was_met_is_
     before = Scene(store=store)
     for number in range(8):
         before.greet(number)
-    before.room.know([contact(number) for number in range(8, 40)], NOW)
+    before.room.add([contact(number) for number in range(8, 40)], NOW)
     scene = Scene(store=store)
     later = scene.room.stop(NOW)
     assert sorted(effect.peer for effect in later if isinstance(effect, Release)) == sorted(
@@ -110,9 +114,9 @@ def test_after_a_restart_all_who_are_known_are_tried_at_once_and_who_was_met_is_
 def test_only_who_was_met_is_told_to_others_and_relays_before_them() -> None:
     scene = Scene()
     scene.greet(1)
-    scene.room.know([contact(2)], NOW)
+    scene.room.add([contact(2)], NOW)
     assert scene.room.contacts(8) == (contact(1),)
-    scene.room.relays([contact(7)], NOW)
+    scene.room.set_relays([contact(7)], NOW)
     assert scene.room.contacts(8) == (contact(7), contact(1))
     assert scene.room.contacts(1) == (contact(7),)
     assert scene.room.knows(peer_id(7))
@@ -121,9 +125,9 @@ def test_only_who_was_met_is_told_to_others_and_relays_before_them() -> None:
 def test_a_relay_is_no_neighbor() -> None:
     scene = Scene()
     scene.greet(1)
-    assert scene.room.relays([contact(1)], NOW) == [release(1), overlay()]
+    assert scene.room.set_relays([contact(1)], NOW) == [release(1), overlay()]
     assert scene.greet(1) == []
-    assert scene.room.know([contact(1)], NOW) == []
+    assert scene.room.add([contact(1)], NOW) == []
     assert scene.room.online == ()
 
 
@@ -133,14 +137,14 @@ def test_who_is_expelled_is_let_go_and_not_held_again_whatever_others_tell() -> 
     scene.greet(2, BEN)
     scene.greet(3, BEN)
     scene.down(3)
-    assert scene.room.expelled(BEN, NOW) == [overlay(1), release(2), release(3)]
-    assert scene.room.know([contact(2), contact(3)], NOW) == []
+    assert scene.room.expel(BEN, NOW) == [overlay(1), release(2), release(3)]
+    assert scene.room.add([contact(2), contact(3)], NOW) == []
     assert scene.room.online == (peer_id(1),)
     assert not scene.room.knows(peer_id(2))
-    assert scene.room.expelled(peer_id(1), NOW) == [overlay(), release(1)]
-    assert scene.room.expelled(peer_id(99), NOW) == []
-    assert scene.room.admitted(BEN, NOW) == [hold(2), hold(3)]
-    assert scene.room.know([contact(1), contact(2)], NOW) == []
+    assert scene.room.expel(peer_id(1), NOW) == [overlay(), release(1)]
+    assert scene.room.expel(peer_id(99), NOW) == []
+    assert scene.room.admit(BEN, NOW) == [hold(2), hold(3)]
+    assert scene.room.add([contact(1), contact(2)], NOW) == []
     assert scene.greet(1, ANN) == [overlay(1), hold(1)]
 
 
@@ -148,27 +152,27 @@ def test_who_is_expelled_is_not_remembered_after_a_restart() -> None:
     store = MemoryStore()
     scene = Scene(store=store)
     scene.greet(2, BEN)
-    scene.room.expelled(BEN, NOW)
+    scene.room.expel(BEN, NOW)
     assert not Scene(store=store).room.knows(peer_id(2))
 
 
 def test_who_does_not_answer_or_does_not_greet_makes_room_for_the_next() -> None:
     scene = Scene(mesh=1)
-    scene.room.know([contact(number) for number in range(SPARE + 3)], NOW)
+    scene.room.add([contact(number) for number in range(SPARE + 3)], NOW)
     first, silent, *_ = (peer for peer in held(scene))
-    failed = scene.room.dial_failed(first, NOW)
+    failed = scene.room.handle_dial_failed(first, NOW)
     assert [type(effect) for effect in failed] == [Release, Hold]
     scene.context.links[silent] = None
-    assert scene.room.know([], NOW) == []
-    assert scene.room.know([], NOW + 9.0) == []
-    passed = scene.room.know([], NOW + 10.0)
+    assert scene.room.add([], NOW) == []
+    assert scene.room.add([], NOW + 9.0) == []
+    passed = scene.room.add([], NOW + 10.0)
     assert passed[0] == Release(silent, PURPOSE)
     assert [type(effect) for effect in passed] == [Release, Hold]
 
 
 def test_rumours_do_not_fill_more_than_the_book() -> None:
     scene = Scene(mesh=1)
-    effects = scene.room.know([contact(number) for number in range(BOOK + 100)], NOW)
+    effects = scene.room.add([contact(number) for number in range(BOOK + 100)], NOW)
     dropped = [effect.peer for effect in effects if isinstance(effect, Record)]
     assert dropped == [peer_id(number) for number in range(100)]
     for peer in dropped:
@@ -176,7 +180,7 @@ def test_rumours_do_not_fill_more_than_the_book() -> None:
         assert not scene.room.knows(peer)
     tried = held(scene)
     for turn in range(150):
-        failed = scene.room.dial_failed(tried[turn], NOW)
+        failed = scene.room.handle_dial_failed(tried[turn], NOW)
         tried += [effect.peer for effect in failed if isinstance(effect, Hold)]
     assert len(tried) == 150 + 1 + SPARE
     assert not any(peer in tried for peer in dropped)
@@ -206,17 +210,17 @@ def test_a_large_room_joins_the_graph_and_lets_the_mesh_go_once_it_stands() -> N
     assert any(isinstance(effect, Send) and isinstance(effect.message, Join) for effect in joined)
     assert Hold(TRACKER.peer, TRACKER.hints, "tracker") in joined
     assert not any(isinstance(effect, Release) for effect in joined)
-    assert scene.room.noticed(NeighborUp(ROOM, peer_id(9)), NOW) == []
+    assert scene.room.handle_notice(NeighborUp(ROOM, peer_id(9)), NOW) == []
     assert scene.room.knows(peer_id(9))
-    let_go = scene.room.noticed(NeighborUp(ROOM, peer_id(1)), NOW)
+    let_go = scene.room.handle_notice(NeighborUp(ROOM, peer_id(1)), NOW)
     assert let_go == [release(number) for number in range(4)]
     # Nobody is held for the mesh while the graph stands; whoever is there is online all the same.
-    assert scene.room.know([contact(50)], NOW) == []
+    assert scene.room.add([contact(50)], NOW) == []
     assert scene.greet(9) == []
     assert len(scene.room.online) == 6
     # One neighbour less changes nothing; none at all brings the mesh back.
-    assert scene.room.noticed(NeighborDown(ROOM, peer_id(1)), NOW) == []
-    back = scene.room.noticed(NeighborDown(ROOM, peer_id(9)), NOW)
+    assert scene.room.handle_notice(NeighborDown(ROOM, peer_id(1)), NOW) == []
+    back = scene.room.handle_notice(NeighborDown(ROOM, peer_id(9)), NOW)
     assert back == [hold(number) for number in range(4)]
 
 
@@ -224,7 +228,7 @@ def test_a_tracker_that_takes_nobody_leaves_the_mesh_as_it_is() -> None:
     scene = Scene(mesh=2, trackers=True)
     for number in range(5):
         scene.greet(number)
-    assert scene.room.noticed(JoinRefused(ROOM, Reason.TOO_MANY), NOW) == []
+    assert scene.room.handle_notice(JoinRefused(ROOM, Reason.TOO_MANY), NOW) == []
     released = [effect for effect in scene.room.stop(NOW) if isinstance(effect, Release)]
     assert [effect.peer for effect in released if effect.purpose == PURPOSE] == [peer_id(0), peer_id(1)]
     assert Release(TRACKER.peer, "tracker") in released
@@ -242,10 +246,10 @@ def test_a_room_that_shrinks_returns_to_the_mesh_but_not_at_once() -> None:
     for number in range(5):
         scene.greet(number)
     for number in range(2):
-        scene.room.noticed(NeighborUp(ROOM, peer_id(number)), NOW)
+        scene.room.handle_notice(NeighborUp(ROOM, peer_id(number)), NOW)
     assert not shrink(scene, NOW + 1.0)
-    assert scene.room.know([], NOW + 599.0) == []
-    left = scene.room.know([], NOW + 601.0)
+    assert scene.room.add([], NOW + 599.0) == []
+    left = scene.room.add([], NOW + 601.0)
     assert Send(TRACKER.peer, Leave(ROOM, moved=False)) in left
     assert hold(0) in left
     assert hold(1) in left
@@ -264,7 +268,7 @@ def test_a_room_that_only_seemed_small_stays_in_the_graph_longer_each_time() -> 
         shrink(scene, now)
         while scene.room.in_graph:
             now += 60.0
-            scene.room.know([], now)
+            scene.room.add([], now)
         stays.append(now - joined)
     assert stays == sorted(stays)
     assert stays[0] < 700.0
@@ -276,12 +280,12 @@ def test_a_stopped_room_holds_nobody_and_asks_for_nothing() -> None:
     scene.greet(1)
     assert scene.room.stop(NOW) == [release(1)]
     assert scene.room.online == ()
-    assert scene.room.know([contact(5)], NOW) == []
+    assert scene.room.add([contact(5)], NOW) == []
     assert scene.down(1) == []
     assert set(scene.room.start(NOW)) == {hold(1), hold(5)}
 
 
-def joins(effects: list[NeighborsEffect]) -> bool:
+def joins(effects: list[Any]) -> bool:
     return any(isinstance(each, Send) and isinstance(each.message, Join) for each in effects)
 
 
@@ -289,10 +293,10 @@ def test_who_reaches_nobody_for_a_minute_asks_the_trackers() -> None:
     scene = Scene(trackers=True)
     scene.greet(1)
     scene.down(1)
-    assert not joins(scene.room.dial_failed(peer_id(1), NOW + 59.9))
-    assert joins(scene.room.dial_failed(peer_id(1), NOW + 60.0))
+    assert not joins(scene.room.handle_dial_failed(peer_id(1), NOW + 59.9))
+    assert joins(scene.room.handle_dial_failed(peer_id(1), NOW + 60.0))
     assert scene.room.in_graph
-    scene.room.dial_failed(peer_id(1), NOW + 5000.0)
+    scene.room.handle_dial_failed(peer_id(1), NOW + 5000.0)
     assert scene.room.in_graph, "as long as it reaches nobody"
     scene.greet(1, now=NOW + 6000.0)
     assert not scene.room.in_graph
@@ -305,14 +309,14 @@ def test_trackers_are_not_asked_while_anyone_is_there_or_nobody_is_known() -> No
     scene.greet(1)
     scene.greet(2)
     scene.down(1)
-    assert not joins(scene.room.dial_failed(peer_id(1), NOW + 600.0))
+    assert not joins(scene.room.handle_dial_failed(peer_id(1), NOW + 600.0))
     related = Scene(trackers=True)
     related.greet(1)
-    related.room.relays([contact(9)], NOW)
+    related.room.set_relays([contact(9)], NOW)
     related.context.links[peer_id(9)] = None
     related.down(1)
-    assert not joins(related.room.dial_failed(peer_id(1), NOW + 600.0))
+    assert not joins(related.room.handle_dial_failed(peer_id(1), NOW + 600.0))
     without = Scene()
     without.greet(1)
     without.down(1)
-    assert not joins(without.room.dial_failed(peer_id(1), NOW + 600.0))
+    assert not joins(without.room.handle_dial_failed(peer_id(1), NOW + 600.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from tests.driven import Driven
 from tests.rooms.bench import Bench
 
 from linnet.core.effects import AfterCommit, Deliver
@@ -100,7 +101,9 @@ def test_what_came_too_late_is_history_and_what_failed_softly_is_nothing() -> No
     gone = bench.forge("cid", body=b"late")
     after = bench.forge("cid", body=b"after", deps=(gone.head,))
     bench.bring("cid", after)
-    bench.room.passing.placed(bench.room.intake.expired(gone.head, bench.now)[1], bench.now)
+    bench.brought_about(
+        lambda: bench.room.passing.pass_on(bench.room.intake.expire(gone.head, bench.now), bench.now)
+    )
     bench.say(SetMembership(bench.id, bench.who("bob").author, Membership.BAN))
     bench.bring("cid", gone, bench.forge("bob", body=b"soft", deps=deps, control=control))
     assert len(bench.room.parts.memory.hidden) == 2
@@ -127,19 +130,21 @@ def test_a_deadline_is_told_to_all_who_read() -> None:
     bench.effects.clear()
     (event,) = bench.say(SendToRoom(bench.id, (b"quick",), deadline=5.0))
     bench.now += 5.0
-    overdue = bench.room.ledger.fired(bench.room.ledger._tick(bench.room.parts.author.seq))
-    assert overdue is not None
-    assert overdue[0] == Overdue(bench.id, event, (bench.who("bob").author,))
-    (effect,) = bench.room.parts.readers.overdue(overdue[0])
-    assert [each.subscription for each in effect.effects if isinstance(each, Deliver)] == [1, 2]
+    overdue = bench.room.ledger.handle_deadline(bench.room.parts.author.seq)
+    assert overdue == Overdue(bench.id, event, (bench.who("bob").author,))
+    bench.room.parts.out.clear()
+    effects = bench.brought_about(lambda: bench.room.parts.readers.tell_overdue(overdue))
+    told = [each.effects[0] for each in effects]
+    assert [each.subscription for each in told if isinstance(each, Deliver)] == [1, 2]
+    assert len(told) == 2
 
 
 def test_one_that_is_not_there_is_not_handed_anything() -> None:
     bench = Bench()
     readers = bench.room.parts.readers
     assert (1 in readers, 2 in readers, len(readers)) == (True, False, 1)
-    assert readers.handled(2, 1) == []
-    assert readers.remove(2) == []
+    assert bench.brought_about(lambda: readers.handle_consumed(2, 1)) == []
+    assert bench.brought_about(lambda: readers.remove(2)) == []
     assert bench.ask(Unsubscribe(1)) == Done()
     assert len(readers) == 0
 
@@ -149,11 +154,12 @@ def test_one_that_leaves_too_much_unread_ends_and_this_is_recorded() -> None:
     room, store, ann = TopicId(b"r" * 32), MemoryStore(), known_identity("ann")
     config = DeliveryConfig(window_items=1, buffer_items=1)
     context = Context(ann.device, ann.card, store, config, Random(1), verify_unit)
-    readers = Readers(room, context, RoomMemory(room, store, 10))
+    readers = Driven(lambda out: Readers(room, context, RoomMemory(room, store, 10), out))
     readers.add(ReadRoom(2, room, None, None))
+    readers.hand_log(2)
     late = Overdue(room, EventId(b"e" * 32), ())
-    assert readers.overdue(late) == []
+    assert readers.tell_overdue(late) == []
     ended: Deliver[Handed] = Deliver(2, (Ended(Reason.SUBSCRIBER_SLOW),))
     record = Record(Kind.DROPPED, room, reason=Reason.SUBSCRIBER_SLOW)
-    assert readers.overdue(late) == [AfterCommit((ended, record))]
-    assert readers.overdue(late) == []
+    assert readers.tell_overdue(late) == [AfterCommit((ended,)), AfterCommit((record,))]
+    assert readers.tell_overdue(late) == []

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.driven import Driven
 
 from linnet.core.effects import AfterCommit, Blame, CancelTimer, Send, SetTimer
 from linnet.core.errors import RemoteError
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
 from linnet.event.event import Event, Tail
@@ -25,7 +26,7 @@ from linnet.rooms import receipts as receipts_module
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.messages import RoomReceipt
 from linnet.rooms.receipt import check_room_receipt, sign_room_receipt
-from linnet.rooms.receipts import HEADS, OWNER, Receipts
+from linnet.rooms.receipts import HEADS, ReceiptDue, Receipts
 from linnet.sim.clock import START
 from linnet.sim.luck import SeededEntropy
 from linnet.store.memory import MemoryStore
@@ -36,7 +37,7 @@ ROOM = TopicId(b"r" * 32)
 A, B, C, D = (EventId(letter * 32) for letter in (b"A", b"B", b"C", b"D"))
 ANN, BEN, CID = known_identity("ann"), known_identity("ben"), known_identity("cid")
 N1, N2 = PeerId(b"1" * 32), PeerId(b"2" * 32)
-TICK = Tick(OWNER, "give", ROOM)
+TICK = ReceiptDue(ROOM)
 CONFIG = RoomsConfig(receipt_delay=0.25)
 
 
@@ -55,19 +56,25 @@ class Device:
         self.context = Context(
             ANN.device, ANN.card, self.store, DeliveryConfig(), random.Random(1), verify_unit
         )
-        self.receipts = Receipts(ROOM, self.context, config)
+        self.receipts = Driven(lambda out: Receipts(ROOM, self.context, config, out))
 
     def given(self, now: float = START) -> RoomReceipt | None:
         """Our receipt, if one is due now."""
-        effects = self.receipts.fired((N1, N2), now)
+        effects = self.receipts.give_receipt((N1, N2), now)
         if not effects:
             return None
         (after,) = effects
         assert isinstance(after, AfterCommit)
-        receipt = after.effects[0].message
+        receipt: RoomReceipt = after.effects[0].message
         assert after == AfterCommit((Send(N1, receipt), Send(N2, receipt)))
         check_room_receipt(receipt)
         return receipt
+
+
+def hear(receipts: Driven, *told: Any, member: bool) -> tuple[bool, list[Any]]:  # noqa: ANN401
+    """Whether a receipt that a peer tells is news, and what comes of it."""
+    news = receipts.handle_receipt(*told, member=member)
+    return news, receipts.out.take()
 
 
 def ours(own: EventId, deps: Sequence[EventId], concurrent: Sequence[EventId] = ()) -> Event:
@@ -80,14 +87,14 @@ def test_a_false_one_is_refused_and_blamed_on_whoever_told_it() -> None:
     forged = msgspec.structs.replace(bens(A), heads=(A, B))
     rejected = Record(Kind.REJECTED, ROOM, peer=N1, reason=Reason.BAD_SIGNATURE, note="receipt")
     blame = Blame(N1, Reason.BAD_SIGNATURE)
-    assert device.receipts.heard(N1, forged, (N1, N2), member=True) == (False, [rejected, blame])
+    assert hear(device.receipts, N1, forged, (N1, N2), member=True) == (False, [rejected, blame])
     assert device.receipts.all() == ()
 
 
 def test_one_of_somebody_who_is_not_in_the_room_takes_no_place() -> None:
     receipts = Device().receipts
     rejected = Record(Kind.REJECTED, ROOM, peer=N1, reason=Reason.NOT_A_MEMBER, note="receipt")
-    assert receipts.heard(N1, bens(A), (N1, N2), member=False) == (False, [rejected])
+    assert hear(receipts, N1, bens(A), (N1, N2), member=False) == (False, [rejected])
     assert receipts.all() == ()
 
 
@@ -132,15 +139,15 @@ def test_they_outlive_a_restart() -> None:
 def test_news_go_to_all_neighbours_but_where_they_come_from() -> None:
     receipts = Device().receipts
     bens_device = PeerId(BEN.device.public)
-    assert receipts.heard(N1, bens(A), (N1, N2, bens_device), member=True) == (True, [Send(N2, bens(A))])
-    assert receipts.heard(N2, bens(A), (N1, N2), member=True) == (False, [])
+    assert hear(receipts, N1, bens(A), (N1, N2, bens_device), member=True) == (True, [Send(N2, bens(A))])
+    assert hear(receipts, N2, bens(A), (N1, N2), member=True) == (False, [])
 
 
 def test_none_is_left_out_because_another_covers_the_same() -> None:
     receipts = Device().receipts
     cids = sign_room_receipt(CID.device, CID.card, ROOM, 7, (A,))
     assert receipts.learn(bens(A))
-    assert receipts.heard(N1, cids, (N1, N2), member=True) == (True, [Send(N2, cids)])
+    assert hear(receipts, N1, cids, (N1, N2), member=True) == (True, [Send(N2, cids)])
 
 
 def test_one_device_too_many_is_refused_with_a_record_and_blames_nobody(
@@ -152,9 +159,9 @@ def test_one_device_too_many_is_refused_with_a_record_and_blames_nobody(
     assert receipts.learn(bens(B, at=START + 1))
     cids = sign_room_receipt(CID.device, CID.card, ROOM, 7, (A,))
     refused = Record(Kind.REJECTED, ROOM, peer=N1, reason=Reason.TOO_MANY, note="receipt")
-    assert receipts.heard(N1, cids, (N1, N2), member=True) == (False, [refused])
+    assert hear(receipts, N1, cids, (N1, N2), member=True) == (False, [refused])
     receipts.forget(BEN.author)
-    assert receipts.heard(N1, cids, (N1, N2), member=True) == (True, [Send(N2, cids)])
+    assert hear(receipts, N1, cids, (N1, N2), member=True) == (True, [Send(N2, cids)])
 
 
 def test_who_left_is_forgotten_for_good() -> None:
@@ -185,29 +192,29 @@ def test_one_of_another_room_or_of_a_revoked_device_is_refused() -> None:
 
 def test_changed_heads_are_told_after_a_while_and_once() -> None:
     device = Device()
-    assert device.receipts.ours((A,)) == [SetTimer(0.25, TICK)]
-    assert device.receipts.ours((A, B)) == []
+    assert device.receipts.note_heads((A,)) == [SetTimer(0.25, TICK)]
+    assert device.receipts.note_heads((A, B)) == []
     receipt = device.given()
     assert receipt is not None
     assert (receipt.heads, receipt.off, receipt.card) == ((A, B), False, ANN.card)
-    assert device.receipts.ours((A, B)) == []
+    assert device.receipts.note_heads((A, B)) == []
     assert device.receipts.all() == (receipt,)
-    assert device.receipts.ours((C,)) == [SetTimer(0.25, TICK)]
+    assert device.receipts.note_heads((C,)) == [SetTimer(0.25, TICK)]
 
 
 def test_an_event_of_ours_that_says_it_makes_a_receipt_needless() -> None:
     device = Device()
-    device.receipts.ours((A, B))
-    assert device.receipts.authored(ours(C, (A,), (B,))) == [CancelTimer(TICK)]
-    assert device.receipts.ours((C,)) == []
-    assert device.receipts.ours((C, D)) == [SetTimer(0.25, TICK)]
+    device.receipts.note_heads((A, B))
+    assert device.receipts.note_own_event(ours(C, (A,), (B,))) == [CancelTimer(TICK)]
+    assert device.receipts.note_heads((C,)) == []
+    assert device.receipts.note_heads((C, D)) == [SetTimer(0.25, TICK)]
 
 
 def test_an_event_of_ours_that_says_less_does_not() -> None:
     device = Device()
-    device.receipts.ours((A, B))
-    assert device.receipts.authored(ours(C, (A,))) == []
-    assert device.receipts.ours((B, C)) == []
+    device.receipts.note_heads((A, B))
+    assert device.receipts.note_own_event(ours(C, (A,))) == []
+    assert device.receipts.note_heads((B, C)) == []
     receipt = device.given()
     assert receipt is not None
     assert receipt.heads == (B, C)
@@ -215,33 +222,33 @@ def test_an_event_of_ours_that_says_less_does_not() -> None:
 
 def test_a_timer_that_crossed_an_event_of_ours_gives_nothing() -> None:
     device = Device()
-    device.receipts.ours((A,))
-    device.receipts.authored(ours(C, (A,)))
+    device.receipts.note_heads((A,))
+    device.receipts.note_own_event(ours(C, (A,)))
     assert device.given() is None
     assert device.receipts.stop() == []
 
 
 def test_stopping_cancels_what_was_due() -> None:
     device = Device()
-    device.receipts.ours((A,))
+    device.receipts.note_heads((A,))
     assert device.receipts.stop() == [CancelTimer(TICK)]
 
 
 def test_what_was_told_is_not_told_again_after_a_restart() -> None:
     device = Device()
-    device.receipts.ours((A,))
+    device.receipts.note_heads((A,))
     device.given()
     device.restart()
-    assert device.receipts.ours((A,)) == []
-    assert device.receipts.ours((A, B)) == [SetTimer(0.25, TICK)]
+    assert device.receipts.note_heads((A,)) == []
+    assert device.receipts.note_heads((A, B)) == [SetTimer(0.25, TICK)]
 
 
 def test_ours_are_ever_later_whatever_the_clock_does() -> None:
     device = Device()
-    device.receipts.ours((A,))
+    device.receipts.note_heads((A,))
     first = device.given(START + 100)
     device.restart()
-    device.receipts.ours((B,))
+    device.receipts.note_heads((B,))
     second = device.given(START)
     assert first is not None
     assert second is not None
@@ -251,27 +258,27 @@ def test_ours_are_ever_later_whatever_the_clock_does() -> None:
 def test_receipts_that_are_switched_off_are_said_to_be_off_once() -> None:
     off = RoomsConfig(receipts=False, receipt_delay=0.25)
     device = Device(off)
-    assert device.receipts.ours((A,)) == [SetTimer(0.25, TICK)]
+    assert device.receipts.note_heads((A,)) == [SetTimer(0.25, TICK)]
     receipt = device.given()
     assert receipt is not None
     assert (receipt.heads, receipt.off) == ((), True)
-    assert device.receipts.ours((B,)) == []
+    assert device.receipts.note_heads((B,)) == []
     device.restart(off)
-    assert device.receipts.ours((C,)) == []
+    assert device.receipts.note_heads((C,)) == []
     assert device.receipts.all() == (receipt,)
 
 
 def test_receipts_that_are_switched_on_again_are_given_again() -> None:
     device = Device()
-    device.receipts.ours((A,))
+    device.receipts.note_heads((A,))
     device.given()
     device.restart(RoomsConfig(receipts=False))
-    device.receipts.ours((A,))
+    device.receipts.note_heads((A,))
     said = device.given()
     assert said is not None
     assert said.off
     device.restart()
-    assert device.receipts.ours((A,)) == [SetTimer(0.25, TICK)]
+    assert device.receipts.note_heads((A,)) == [SetTimer(0.25, TICK)]
     said = device.given()
     assert said is not None
     assert (said.heads, said.off) == ((A,), False)
@@ -280,12 +287,12 @@ def test_receipts_that_are_switched_on_again_are_given_again() -> None:
 def test_more_heads_than_a_receipt_can_name_are_recorded() -> None:
     device = Device()
     heads = [EventId(bytes([number]) * 32) for number in range(HEADS + 1)]
-    device.receipts.ours(heads[:HEADS])
+    device.receipts.note_heads(heads[:HEADS])
     receipt = device.given()
     assert receipt is not None
     assert receipt.heads == tuple(heads[:HEADS])
-    device.receipts.ours(heads)
-    (after, record) = device.receipts.fired((N1,), START)
+    device.receipts.note_heads(heads)
+    (after, record) = device.receipts.give_receipt((N1,), START)
     assert isinstance(after, AfterCommit)
     assert after.effects[0].message.heads == tuple(heads[:HEADS])
     note = "heads left out of a receipt: 1"
@@ -294,8 +301,8 @@ def test_more_heads_than_a_receipt_can_name_are_recorded() -> None:
 
 def test_a_receipt_without_neighbours_waits_for_the_first_of_them() -> None:
     device = Device()
-    device.receipts.ours((A,))
-    assert device.receipts.fired((), START) == [AfterCommit(())]
+    device.receipts.note_heads((A,))
+    assert device.receipts.give_receipt((), START) == [AfterCommit(())]
     assert [receipt.heads for receipt in device.receipts.all()] == [(A,)]
 
 
@@ -313,7 +320,7 @@ def test_one_person_has_only_so_many_devices(monkeypatch: pytest.MonkeyPatch) ->
     one_more = sign_room_receipt(other, card, ROOM, 7, (A,))
     for _ in range(2):
         refused = Record(Kind.REJECTED, ROOM, peer=N1, reason=Reason.TOO_MANY, note="receipt")
-        assert device.receipts.heard(N1, one_more, (N2,), member=True) == (False, [refused])
+        assert hear(device.receipts, N1, one_more, (N2,), member=True) == (False, [refused])
         device.restart()
     device.receipts.forget(BEN.author)
-    assert device.receipts.heard(N1, one_more, (N2,), member=True) == (True, [Send(N2, one_more)])
+    assert hear(device.receipts, N1, one_more, (N2,), member=True) == (True, [Send(N2, one_more)])

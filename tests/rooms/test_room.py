@@ -11,13 +11,14 @@ from linnet.core.effects import Dial, Send, SetTimer
 from linnet.core.ids import EventId
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.delivery.causal_messages import Beyond, Further, Given, Reconcile, Want
 from linnet.delivery.commands import Declined
 from linnet.delivery.messages import Data
+from linnet.delivery.recovery import RecoveryDue
 from linnet.identity.text import Sort, to_text
 from linnet.peer.interface import Effect, Input, Start, Stop
 from linnet.peer.peer import Peer
+from linnet.rooms.announcing import AnnounceDue
 from linnet.rooms.commands import ExamineRooms, SendToRoom, SetLevel, SetMembership
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import (
@@ -46,7 +47,7 @@ NOWHERE = EventId(b"\x07" * 32)
 def ask_for_missing(bench: Bench) -> list[Want]:
     """The time that a missing event may come by itself is over."""
     bench.now += 1.0
-    effects = bench.tick(Tick("barriers", "ask", bench.id))
+    effects = bench.fire(RecoveryDue(bench.id))
     return [each for name in ("bob", "cid") for each in bench.sent(name, Want, effects)]
 
 
@@ -404,7 +405,7 @@ def test_pages_go_on_though_the_other_knows_none_of_our_heads() -> None:
         seen += [unit.sig for unit in page.units]
         if not page.more:
             break
-        heads = bench.room.catching_up.shown(bench.link("bob"), page, (ours,))
+        heads = bench.room.catching_up.next_heads(bench.link("bob"), page, (ours,))
     assert len(seen) == len(set(seen)) == len(bench.room.control)
 
 
@@ -432,7 +433,7 @@ def test_who_is_linked_and_has_not_greeted_is_greeted_again() -> None:
     bench.join("bob")
     bench.down("bob")
     bench.up("bob")
-    effects = bench.tick(Tick("room", "announce", bench.id))
+    effects = bench.fire(AnnounceDue(bench.id))
     assert [each.answer for each in bench.sent("bob", Greet, effects)] == [False]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from hashlib import sha256
+from typing import Any
+
+from tests.driven import Driven
 
 from linnet.core.effects import CancelTimer, Send, SetTimer
-from linnet.core.ids import EventId
+from linnet.core.ids import EventId, PeerId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.delivery.causal_messages import Beyond, Bound, Further, Range, Reconcile
 from linnet.delivery.dag import Dag
 from linnet.delivery.sorted_ids import END, SortedIds
@@ -15,7 +17,7 @@ from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.guests import Guest
 from linnet.rooms.messages import AskControl
-from linnet.rooms.sync import OWNER, Sync, SyncEffect
+from linnet.rooms.sync import Sync, SyncDue
 from linnet.testing.rooms import Chronicle, person
 from linnet.trace.records import Kind, Record
 
@@ -36,10 +38,11 @@ class Side:
         self.peer, self.other = person(name).peer, person(other).peer
         self.control = ControlDag(self.chronicle.create)
         self.dag, self.ids = Dag(), SortedIds()
-        self.sync = Sync(
-            self.room, self.peer, RoomsConfig(sync_timeout=PATIENCE), self.control, self.dag, self.ids
+        config = RoomsConfig(sync_timeout=PATIENCE)
+        self.sync = Driven(
+            lambda out: Sync(self.room, self.peer, config, self.control, self.dag, self.ids, out)
         )
-        self.tick = Tick(OWNER, "sync", self.room + self.other)
+        self.tick = SyncDue(self.room, self.other)
         self.root = EventId(self.room)
         self.know(self.root)
 
@@ -63,13 +66,22 @@ class Side:
         assert isinstance(asked.message, Beyond)
         return asked.message.request
 
-    def walked(self, request: int, guest: Guest, *unknown: EventId, more: bool = False) -> list[SyncEffect]:
-        return self.sync.on_further(self.other, self.page(request, *unknown, more=more), guest)
+    def walked(self, request: int, guest: Guest, *unknown: EventId, more: bool = False) -> list[Any]:
+        effects: list[Any] = self.sync.handle_further(
+            self.other, self.page(request, *unknown, more=more), guest
+        )
+        return effects
+
+    def reconcile(
+        self, peer: PeerId, message: Reconcile, guest: Guest
+    ) -> tuple[list[Any], tuple[EventId, ...]]:
+        lacking = self.sync.handle_reconcile(peer, message, guest)
+        return self.sync.out.take(), lacking
 
     def page(self, request: int, *unknown: EventId, more: bool = False) -> Further:
         return Further(self.room, request, (), (), more, unknown)
 
-    def timer(self) -> SetTimer[Tick]:
+    def timer(self) -> SetTimer[SyncDue]:
         return SetTimer(PATIENCE, self.tick)
 
 
@@ -162,7 +174,7 @@ def test_control_events_that_were_refused_here_are_not_asked_for() -> None:
 
 def test_who_is_no_member_shows_its_card_with_the_question() -> None:
     us = Side()
-    (asked,) = us.sync.more_control(us.other, US.card)
+    (asked,) = us.sync.ask_control(us.other, US.card)
     assert isinstance(asked, Send)
     assert isinstance(asked.message, AskControl)
     assert asked.message.card == US.card
@@ -181,11 +193,11 @@ def test_a_session_that_makes_no_progress_is_given_up() -> None:
     us = Side()
     guest = us.guest(event_id("theirs"))
     request = us.begin(guest)
-    assert us.sync.fired(us.tick) == [
+    assert us.sync.handle_timeout(us.other) == [
         Record(Kind.DROPPED, us.room, peer=us.other, reason=Reason.TIMEOUT, note="synchronisation")
     ]
     assert not us.sync.busy
-    assert us.sync.fired(us.tick) == []
+    assert us.sync.handle_timeout(us.other) == []
     assert us.walked(request, guest) == []
     us.begin(guest)  # the next greeting begins another
 
@@ -193,8 +205,8 @@ def test_a_session_that_makes_no_progress_is_given_up() -> None:
 def test_a_session_ends_with_its_link_and_with_the_room() -> None:
     us = Side()
     us.begin(us.guest(event_id("theirs")))
-    assert us.sync.down(us.other) == [CancelTimer(us.tick)]
-    assert us.sync.down(us.other) == []
+    assert us.sync.handle_link_down(us.other) == [CancelTimer(us.tick)]
+    assert us.sync.handle_link_down(us.other) == []
     us.begin(us.guest(event_id("theirs")))
     assert us.sync.stop() == [CancelTimer(us.tick)]
     assert not us.sync.busy
@@ -231,7 +243,7 @@ def test_two_who_have_gone_on_apart_find_what_either_lacks() -> None:
     for _ in range(20):
         if message is None:
             break
-        effects, lacking = turn.sync.on_reconcile(turn.other, message, turn.guest())
+        effects, lacking = turn.reconcile(turn.other, message, turn.guest())
         found[turn] |= set(lacking)
         sends = [each.message for each in effects if isinstance(each, Send)]
         message = sends[0] if sends and isinstance(sends[0], Reconcile) else None
@@ -247,11 +259,11 @@ def test_two_who_have_gone_on_apart_find_what_either_lacks() -> None:
 def test_an_answer_to_a_session_that_is_over_begins_none() -> None:
     us, bob = Side(), Side("bob", "us")
     apart(us, bob)
-    effects, _ = bob.sync.on_reconcile(bob.other, reconcile(us), bob.guest())
+    effects, _ = bob.reconcile(bob.other, reconcile(us), bob.guest())
     (answer,) = (each.message for each in effects if isinstance(each, Send))
     assert isinstance(answer, Reconcile)
-    us.sync.fired(us.tick)
-    assert us.sync.on_reconcile(us.other, answer, us.guest()) == (
+    us.sync.handle_timeout(us.other)
+    assert us.reconcile(us.other, answer, us.guest()) == (
         [Record(Kind.REJECTED, us.room, peer=us.other, reason=Reason.STALE, note="reconciliation")],
         (),
     )
@@ -263,7 +275,7 @@ def test_both_may_begin_a_reconciliation_at_the_same_time() -> None:
     mine, yours = reconcile(us), reconcile(bob, "ours 0")
     assert mine.session % 2 != yours.session % 2
     for side, message in ((us, yours), (bob, mine)):
-        effects, _ = side.sync.on_reconcile(side.other, message, side.guest())
+        effects, _ = side.reconcile(side.other, message, side.guest())
         (answer,) = (each.message for each in effects if isinstance(each, Send))
         assert isinstance(answer, Reconcile)
         assert answer.session == message.session
@@ -275,9 +287,7 @@ def test_who_breaks_the_rules_of_reconciliation_ends_it() -> None:
     apart(us, bob)
     begun = reconcile(us)
     backwards = Range(Bound(5, us.root), None, (), True), Range(Bound(4, us.root), None, (), True)
-    effects, lacking = us.sync.on_reconcile(
-        us.other, Reconcile(us.room, begun.session, backwards), us.guest()
-    )
+    effects, lacking = us.reconcile(us.other, Reconcile(us.room, begun.session, backwards), us.guest())
     assert effects == [
         Record(Kind.REJECTED, us.room, peer=us.other, reason=Reason.MALFORMED, note="reconciliation"),
         CancelTimer(us.tick),
@@ -293,5 +303,5 @@ def test_what_waits_for_nobody_here_is_not_fetched() -> None:
     theirs = 2 * 7 + (us.other > us.peer)
     listed = (event_id("refused"), event_id("news"))
     message = Reconcile(us.room, theirs, (Range(Bound(*END), None, listed, False),))
-    _, lacking = us.sync.on_reconcile(us.other, message, us.guest())
+    _, lacking = us.reconcile(us.other, message, us.guest())
     assert lacking == (event_id("news"),)

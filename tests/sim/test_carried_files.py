@@ -10,8 +10,9 @@ import pytest
 
 from linnet.core.effects import CancelTimer, Send, SetTimer
 from linnet.core.ids import EventId, PeerId, TopicId
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.causal_messages import CausalMessage
+from linnet.delivery.recovery import RecoveryDue
 from linnet.event.event import Event
 from linnet.sim.clock import START
 from linnet.sim.gossip_topic import GossipTopic, TellHeads, references
@@ -32,7 +33,7 @@ class Traveller:
         self.identity = seeded_identity(1, name, START)
         self.file = file
         self.had: dict[EventId, None] = {}
-        self.timers: dict[Tick, float] = {}
+        self.timers: dict[Timer, float] = {}
         self.said: list[bytes] = []
 
     def enter(self, everyone: list[Traveller]) -> None:
@@ -73,9 +74,9 @@ class Traveller:
                 else CODEC.decode(payload[1:])
             )
             self.perform([*self.topic.handle(other.identity.peer, message, now)], now)
-        for timer in [timer for timer in self.timers if timer.owner == "barriers"]:
+        for timer in [timer for timer in self.timers if isinstance(timer, RecoveryDue)]:
             due = self.timers.pop(timer)
-            self.perform([*self.topic.fired(timer, max(now, due))], now)
+            self.perform([*self.topic.recover(max(now, due))], now)
 
 
 @pytest.mark.parametrize(("common", "apart"), [(0, (40, 0)), (30, (12, 0)), (30, (25, 40)), (400, (3, 5))])

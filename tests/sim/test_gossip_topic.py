@@ -129,7 +129,7 @@ def test_after_silence_each_neighbour_is_told_before_anyone_is_told_again() -> N
     topic.publish(b"the last word", START)
     told, pauses = [], []
     for _ in range(8):
-        timer, sent = topic.fired(Tick(OWNER, "heads", TOPIC), START)
+        timer, sent = topic.fired(Tick(OWNER, "heads", TOPIC))
         told.append(sent.peer)
         pauses.append(timer.delay)
     assert set(told[:5]) == set(peers)

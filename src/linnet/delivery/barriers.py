@@ -18,7 +18,8 @@ from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Given
 from linnet.delivery.config import BarrierConfig
 from linnet.delivery.dag import Dag
-from linnet.delivery.recovery import Recovery, RecoveryEffect
+from linnet.delivery.recovery import Recovery
+from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
 T = TypeVar("T")
@@ -28,9 +29,9 @@ class Offered(StrEnum):
     """What became of an event that was offered."""
 
     READY = "ready"
-    """All that it refers to is known or settled: judge it now, then call `Barriers.settled`."""
+    """All that it refers to is known or settled: judge it now, then call `Barriers.settle`."""
     WAITING = "waiting"
-    """It comes back from `Barriers.settled` in its turn."""
+    """It comes back from `Barriers.settle` in its turn."""
     REPEATED = "repeated"
     """It is known or waits already."""
     FULL = "full"
@@ -51,16 +52,17 @@ class _Waiting(Generic[T]):
 class Barriers(Generic[T]):
     """The events of one topic that wait for others. `T` is what the caller wants back of each."""
 
-    def __init__(self, topic: TopicId, dag: Dag, config: BarrierConfig) -> None:
+    def __init__(self, topic: TopicId, dag: Dag, config: BarrierConfig, out: Outbox) -> None:
         self._topic = topic
         self._dag = dag
         self._config = config
+        self._out = out
         self._waiting: dict[EventId, _Waiting[T]] = {}
         self._needed_by: dict[EventId, dict[EventId, None]] = {}
         """For each missing event, those that wait for it."""
         self._leaves: dict[EventId, None] = {}
         """Waiting events that none waits for."""
-        self._recovery = Recovery(topic, config)
+        self._recovery = Recovery(topic, config, out)
         self.bytes = 0
         """Of all that wait."""
 
@@ -117,18 +119,22 @@ class Barriers(Generic[T]):
         item: T,
         sender: PeerId | None,
         now: float,
-    ) -> tuple[Offered, list[RecoveryEffect]]:
-        """An event came, whose references are these; the item of one that waits is given back later."""
+    ) -> tuple[Offered, int]:
+        """Take an event with these references; the item of one that waits is given back later.
+
+        Returns what became of it, and how many were dropped for want of room, itself or others.
+        """
         if id in self._waiting or self._dag.knows(id):
-            return Offered.REPEATED, []
+            return Offered.REPEATED, 0
         missing = {ref: None for ref in refs if not self._dag.satisfies(ref)}
         if not missing:
-            return Offered.READY, []
-        effects: list[RecoveryEffect] = []
+            return Offered.READY, 0
         new = [ref for ref in missing if ref not in self._waiting]
-        if not self._room(id, size, sum(ref not in self._recovery for ref in new), effects):
-            return Offered.FULL, [*effects, self._dropped(id, size, Reason.QUEUE_FULL)]
-        self._recovery.got(id)
+        fits, dropped = self._make_room(id, size, sum(ref not in self._recovery for ref in new))
+        if not fits:
+            self._record_drop(id, size, Reason.QUEUE_FULL)
+            return Offered.FULL, dropped + 1
+        self._recovery.remove(id)
         self._waiting[id] = _Waiting(item, size, missing)
         self.bytes += size
         if id not in self._needed_by:
@@ -138,14 +144,15 @@ class Barriers(Generic[T]):
             self._leaves.pop(ref, None)
             if ref not in self._waiting:
                 self._recovery.miss(ref, sender, now + self._config.delay)
-        return Offered.WAITING, [*effects, *self._recovery.arm(now)]
+        self._recovery.arm(now)
+        return Offered.WAITING, dropped
 
-    def settled(self, id: EventId) -> list[T]:
-        """An event is known or settled now, whatever its verdict: what may be judged next.
+    def settle(self, id: EventId) -> list[T]:
+        """Free what waits for an event that is known or settled now, whatever its verdict, to be judged next.
 
         The items given back do not depend on each other; each is judged and settled in its turn.
         """
-        self._recovery.got(id)
+        self._recovery.remove(id)
         ready: list[T] = []
         for one in self._needed_by.pop(id, {}):
             waiting = self._waiting[one]
@@ -163,13 +170,13 @@ class Barriers(Generic[T]):
         if waiting is None or ref not in waiting.missing:
             return []
         del waiting.missing[ref]
-        self._needs_no_more(id, ref)
+        self._drop_need(id, ref)
         if waiting.missing:
             return []
         self._forget(id)
         return [waiting.item]
 
-    def fetch(self, ids: Iterable[EventId], source: PeerId | None, now: float) -> list[RecoveryEffect]:
+    def fetch(self, ids: Iterable[EventId], source: PeerId | None, now: float) -> None:
         """Ask for events that another has and we lack, at once and of this source first."""
         wanted = [id for id in ids if not self._dag.satisfies(id) and id not in self._waiting]
         over = 0
@@ -178,58 +185,54 @@ class Barriers(Generic[T]):
                 over += 1
             else:
                 self._recovery.miss(id, source, now, wanted=True)
-        effects = self._recovery.arm(now)
+        self._recovery.arm(now)
         if over:
             note = "not asked for yet"
-            effects.append(
+            self._out.record(
                 Record(Kind.DROPPED, self._topic, events=over, reason=Reason.QUEUE_FULL, note=note)
             )
-        return effects
 
-    def ask_again(self, ids: Iterable[EventId], now: float) -> list[RecoveryEffect]:
+    def ask_again(self, ids: Iterable[EventId], now: float) -> None:
         """Ask whoever can be asked for events that were here and are damaged, held up by them or not."""
         for id in ids:
             if not self._dag.knows(id) and len(self._recovery) < self._config.missing:
                 self._recovery.miss(id, None, now + self._config.delay)
-        return self._recovery.arm(now)
+        self._recovery.arm(now)
 
-    def ask_back(self, ids: Iterable[EventId], source: PeerId, now: float) -> list[RecoveryEffect]:
+    def ask_back(self, ids: Iterable[EventId], source: PeerId, now: float) -> None:
         """Ask a source for events that nobody is held up by: they were settled without having come."""
         for id in ids:
             if self._dag.is_settled(id) and len(self._recovery) < self._config.missing:
                 self._recovery.miss(id, source, now, wanted=True)
-        return self._recovery.arm(now)
+        self._recovery.arm(now)
 
-    def answered(
-        self, peer: PeerId, answer: Given, now: float, sources: Sequence[PeerId]
-    ) -> list[RecoveryEffect]:
-        """A source answered a question of ours; call this after what it sent was offered."""
-        self._recovery.answered(peer, answer, now)
-        return self._recovery.ask(now, sources)
+    def handle_answer(self, peer: PeerId, answer: Given, now: float, sources: Sequence[PeerId]) -> None:
+        """Ask on after a source has answered; call this after what it sent was offered."""
+        self._recovery.handle_answer(peer, answer, now)
+        self._recovery.ask(now, sources)
 
-    def fired(self, now: float, sources: Sequence[PeerId]) -> list[RecoveryEffect]:
-        """Our timer came back; these are the peers that can be asked now."""
-        self._recovery.fired()
-        return self._recovery.ask(now, sources)
+    def handle_timer(self, now: float, sources: Sequence[PeerId]) -> None:
+        """Ask for what is due (`RecoveryDue`); these are the peers that can be asked now."""
+        self._recovery.handle_timer()
+        self._recovery.ask(now, sources)
 
-    def up(self, peer: PeerId, now: float) -> list[RecoveryEffect]:
-        """A peer can be asked that could not before."""
-        self._recovery.up(peer, now)
-        return self._recovery.arm(now)
+    def add_source(self, peer: PeerId, now: float) -> None:
+        """Ask a peer as well that could not be asked before."""
+        self._recovery.add_source(peer, now)
+        self._recovery.arm(now)
 
-    def down(self, peer: PeerId, now: float) -> list[RecoveryEffect]:
-        """A peer can be asked no more."""
-        self._recovery.down(peer, now)
-        return self._recovery.arm(now)
+    def remove_source(self, peer: PeerId, now: float) -> None:
+        """Ask a peer no more."""
+        self._recovery.remove_source(peer, now)
+        self._recovery.arm(now)
 
-    def give_up(self, id: EventId) -> tuple[list[T], list[RecoveryEffect]]:
-        """Do not wait for an event any longer: all that waits for it, and for these, is let go.
+    def give_up(self, id: EventId) -> list[T]:
+        """Wait for an event no longer: all that waits for it, and for these, is let go and given back.
 
         For what can never come. If it is only gone for good (expired), settle it instead.
         """
-        self._recovery.got(id)
+        self._recovery.remove(id)
         items: list[T] = []
-        effects: list[RecoveryEffect] = []
         stack = list(self._needed_by.get(id, ()))
         while stack:
             one = stack.pop()
@@ -239,40 +242,44 @@ class Barriers(Generic[T]):
             size, item = self._waiting[one].size, self._waiting[one].item
             self._let_go(one)
             items.append(item)
-            effects.append(self._dropped(one, size, Reason.MISSING_DEPENDENCY))
-        return items, effects
+            self._record_drop(one, size, Reason.MISSING_DEPENDENCY)
+        return items
 
-    def stop(self) -> list[RecoveryEffect]:
-        """The topic is left: nothing waits any more."""
+    def stop(self) -> None:
+        """Let all go that waits: the topic is left."""
         self._waiting, self._needed_by, self._leaves, self.bytes = {}, {}, {}, 0
-        return self._recovery.stop()
+        self._recovery.stop()
 
-    def _room(self, id: EventId, size: int, missing: int, effects: list[RecoveryEffect]) -> bool:
-        """Make room for one more. What others wait for takes the place of the newest that none waits for."""
-        config = self._config
+    def _make_room(self, id: EventId, size: int, missing: int) -> tuple[bool, int]:
+        """Make room for one more; whether there is, and how many were dropped for it.
+
+        What others wait for takes the place of the newest that none waits for.
+        """
+        config, dropped = self._config, 0
         if size > config.bytes or len(self._recovery) + missing > config.missing:
-            return False
+            return False, 0
         needed = id in self._needed_by
         while len(self._waiting) >= config.events or self.bytes + size > config.bytes:
             if not needed or not self._leaves:
-                return False
+                return False, dropped
             newest = next(reversed(self._leaves))
-            effects.append(self._dropped(newest, self._waiting[newest].size, Reason.QUEUE_FULL))
+            self._record_drop(newest, self._waiting[newest].size, Reason.QUEUE_FULL)
             self._let_go(newest)
-        return True
+            dropped += 1
+        return True, dropped
 
     def _let_go(self, id: EventId) -> None:
         """A waiting event is dropped, and what only it was waiting for is not asked for any more."""
         for ref in self._waiting[id].missing:
-            self._needs_no_more(id, ref)
+            self._drop_need(id, ref)
         self._forget(id)
 
-    def _needs_no_more(self, id: EventId, ref: EventId) -> None:
+    def _drop_need(self, id: EventId, ref: EventId) -> None:
         others = self._needed_by[ref]
         del others[id]
         if not others:
             del self._needed_by[ref]
-            self._recovery.unneeded(ref)
+            self._recovery.drop_need(ref)
             if ref in self._waiting:
                 self._leaves[ref] = None
 
@@ -280,5 +287,5 @@ class Barriers(Generic[T]):
         self.bytes -= self._waiting.pop(id).size
         self._leaves.pop(id, None)
 
-    def _dropped(self, id: EventId, size: int, reason: Reason) -> Record:
-        return Record(Kind.DROPPED, self._topic, id, bytes=size, reason=reason, note="waiting")
+    def _record_drop(self, id: EventId, size: int, reason: Reason) -> None:
+        self._out.record(Record(Kind.DROPPED, self._topic, id, bytes=size, reason=reason, note="waiting"))

@@ -10,23 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 
-from linnet.core.effects import CancelTimer, Send, SetTimer
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.causal_messages import Given, Want
 from linnet.delivery.config import BarrierConfig
+from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
-RecoveryEffect = Send[Want] | SetTimer[Tick] | CancelTimer[Tick] | Record
-
-OWNER = "barriers"
 _SENDERS = 4
 """Peers that sent something which depends on one event: so many are asked before all others."""
 _REQUESTS = 1024
 """Questions whose answer is matched as a whole; of older ones the single ids still count."""
 _SLACK = 1e-3
 """Seconds that a timer may be early: what is due now is asked for together."""
+
+
+class RecoveryDue(Timer, frozen=True, gc=False):
+    """Events of a topic that are missing are to be asked for, or the next source is to be asked."""
+
+    topic: TopicId
 
 
 class _Ask:
@@ -55,9 +58,10 @@ class _Ask:
 class Recovery:
     """What one topic lacks and asks for."""
 
-    def __init__(self, topic: TopicId, config: BarrierConfig) -> None:
+    def __init__(self, topic: TopicId, config: BarrierConfig, out: Outbox) -> None:
         self._topic = topic
         self._config = config
+        self._out = out
         self._asks: dict[EventId, _Ask] = {}
         self._queue: list[tuple[float, int, EventId]] = []
         self._pushed = 0
@@ -65,7 +69,6 @@ class Recovery:
         self._request = 0
         self._turn = 0
         self._armed: float | None = None
-        self._tick = Tick(OWNER, "ask", topic)
 
     def __len__(self) -> int:
         return len(self._asks)
@@ -103,12 +106,12 @@ class Recovery:
         if idle or early:
             self._push(id, ask, at)
 
-    def got(self, id: EventId) -> None:
-        """An event is missing no more."""
+    def remove(self, id: EventId) -> None:
+        """Ask for an event no more: it is missing no longer."""
         self._asks.pop(id, None)
 
-    def unneeded(self, id: EventId) -> None:
-        """Nothing depends on an event any more; it is asked for on only if it was wanted by itself."""
+    def drop_need(self, id: EventId) -> None:
+        """Note that nothing depends on an event any more: it is asked for only if it was wanted by itself."""
         ask = self._asks.get(id)
         if ask is None:
             return
@@ -116,8 +119,8 @@ class Recovery:
         if not ask.wanted or ask.due is None:
             del self._asks[id]
 
-    def up(self, peer: PeerId, now: float) -> None:
-        """A source appeared: it may have what no other had."""
+    def add_source(self, peer: PeerId, now: float) -> None:
+        """Ask a source that has appeared as well: it may have what no other had."""
         for id, ask in self._asks.items():
             ask.refused.pop(peer, None)
             ask.asked.pop(peer, None)
@@ -125,14 +128,14 @@ class Recovery:
                 ask.tries = 0
                 self._push(id, ask, now)
 
-    def down(self, peer: PeerId, now: float) -> None:
-        """A source went away: it will not answer."""
+    def remove_source(self, peer: PeerId, now: float) -> None:
+        """Ask others for what a source was asked for that has gone: it will not answer."""
         for id, ask in self._asks.items():
             if ask.peer == peer and ask.due is not None:
                 self._push(id, ask, now)
 
-    def answered(self, peer: PeerId, answer: Given, now: float) -> None:
-        """A source answered, and what it sent was offered already. What is still missing is asked for on.
+    def handle_answer(self, peer: PeerId, answer: Given, now: float) -> None:
+        """Ask again for what is still missing after a source has answered; what it sent was offered already.
 
         A source that sent some is asked for the rest, since a page holds only so much; one that says it
         holds nothing costs no try, for there are only so many that can say so.
@@ -158,9 +161,8 @@ class Recovery:
                 ask.asked.pop(peer, None)
             self._push(id, ask, now)
 
-    def ask(self, now: float, sources: Sequence[PeerId]) -> list[RecoveryEffect]:
+    def ask(self, now: float, sources: Sequence[PeerId]) -> None:
         """Ask for all that is due, of these sources."""
-        effects: list[RecoveryEffect] = []
         batches: dict[PeerId, list[EventId]] = {}
         turn = self._turn % len(sources) if sources else 0
         self._turn += 1
@@ -168,7 +170,7 @@ class Recovery:
         for id, ask in self._due(now):
             peer = self._next(ask, order)
             if peer is None or ask.tries >= self._config.tries:
-                effects.append(self._leave(id, ask, Reason.NOT_HELD if peer is None else Reason.TIMEOUT))
+                self._leave(id, ask, Reason.NOT_HELD if peer is None else Reason.TIMEOUT)
                 continue
             ask.tries += 1
             ask.peer = peer
@@ -177,30 +179,32 @@ class Recovery:
             batches.setdefault(peer, []).append(id)
         for peer, ids in batches.items():
             step = self._config.ids
-            effects += [self._want(peer, tuple(ids[at : at + step])) for at in range(0, len(ids), step)]
-        return [*effects, *self.arm(now)]
+            for at in range(0, len(ids), step):
+                self._want(peer, tuple(ids[at : at + step]))
+        self.arm(now)
 
-    def arm(self, now: float) -> list[RecoveryEffect]:
+    def arm(self, now: float) -> None:
         """Set the timer for what is due next, if it is not set for that."""
         while self._queue and not self._valid(self._queue[0]):
             heappop(self._queue)
         if not self._queue:
-            return []
+            return
         due = self._queue[0][0]
         if self._armed is not None and self._armed <= due:
-            return []
+            return
         self._armed = due
-        return [SetTimer(max(0.0, due - now), self._tick)]
+        self._out.set_timer(max(0.0, due - now), RecoveryDue(self._topic))
 
-    def fired(self) -> None:
-        """The timer came back."""
+    def handle_timer(self) -> None:
+        """Note that the timer is set no longer."""
         self._armed = None
 
-    def stop(self) -> list[RecoveryEffect]:
-        """Nobody waits any more."""
+    def stop(self) -> None:
+        """Ask for nothing any more: nobody waits."""
         self._asks, self._queue, self._requests = {}, [], {}
         armed, self._armed = self._armed, None
-        return [] if armed is None else [CancelTimer(self._tick)]
+        if armed is not None:
+            self._out.cancel_timer(RecoveryDue(self._topic))
 
     def _due(self, now: float) -> list[tuple[EventId, _Ask]]:
         due: list[tuple[EventId, _Ask]] = []
@@ -232,18 +236,19 @@ class Recovery:
             fresh = [peer for peer in able if peer != ask.peer] or able
         return fresh[0] if fresh else None
 
-    def _want(self, peer: PeerId, ids: tuple[EventId, ...]) -> Send[Want]:
+    def _want(self, peer: PeerId, ids: tuple[EventId, ...]) -> None:
         self._request += 1
         for id in ids:
             self._asks[id].request = self._request
         self._requests[self._request] = (peer, ids)
         if len(self._requests) > _REQUESTS:
             del self._requests[next(iter(self._requests))]
-        return Send(peer, Want(self._topic, self._request, ids))
+        self._out.send(peer, Want(self._topic, self._request, ids))
 
-    def _leave(self, id: EventId, ask: _Ask, reason: Reason) -> Record:
+    def _leave(self, id: EventId, ask: _Ask, reason: Reason) -> None:
         """Ask no more. What nothing depends on is forgotten: whoever named it may have made it up."""
         last, ask.peer = ask.peer, None
         if not ask.needed:
             del self._asks[id]
-        return Record(Kind.RESYNC, self._topic, id, peer=last, reason=reason, note="left to synchronisation")
+        note = "left to synchronisation"
+        self._out.record(Record(Kind.RESYNC, self._topic, id, peer=last, reason=reason, note=note))

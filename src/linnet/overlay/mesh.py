@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
-from linnet.core.effects import Hold, Release
 from linnet.core.ids import Contact, PeerId, TopicId
-
-MeshEffect = Hold | Release
+from linnet.machine.outbox import Outbox
 
 SPARE = 4
 """Peers that are held beyond the limit while fewer than the limit answer: those that are dead cost time."""
@@ -46,11 +44,18 @@ class Mesh:
     """
 
     def __init__(
-        self, topic: TopicId, limit: int, ours: PeerId, rng: Random, purpose: str | None = None
+        self,
+        topic: TopicId,
+        limit: int,
+        ours: PeerId,
+        rng: Random,
+        out: Outbox,
+        purpose: str | None = None,
     ) -> None:
         self._limit = limit
         self._ours = ours
         self._rng = rng
+        self._out = out
         self._purpose = topic.hex() if purpose is None else purpose
         self._known: dict[PeerId, _Contact] = {}
         self._held: dict[PeerId, None] = {}
@@ -66,12 +71,11 @@ class Mesh:
         """Peers that are held and answer."""
         return tuple(peer for peer in self._held if peer in self._up)
 
-    def know(self, contacts: Iterable[Contact], doubtful: bool = False) -> list[MeshEffect]:
-        """These are devices of the topic. Who is doubtful has its turn when the others had one.
+    def add(self, contacts: Iterable[Contact], doubtful: bool = False) -> None:
+        """Add devices of the topic. Doubtful ones have their turn when the others had one.
 
         A contact without addresses is held only once its link is there: it opens it itself.
         """
-        effects: list[MeshEffect] = []
         for peer, hints in ((contact.peer, contact.hints) for contact in contacts):
             if peer == self._ours:
                 continue
@@ -81,76 +85,78 @@ class Mesh:
             elif hints and hints != known.hints:
                 known.hints = hints
                 if peer in self._held and peer not in self._up:
-                    effects.append(self._hold(peer))
-        return effects + self._fill()
+                    self._hold(peer)
+        self._fill()
 
-    def forget(self, peer: PeerId) -> list[MeshEffect]:
-        """This is no device of the topic, or no longer."""
+    def forget(self, peer: PeerId) -> None:
+        """Let go of a peer that is no device of the topic, or no longer."""
         self._known.pop(peer, None)
         self._up.pop(peer, None)
-        return [*self._let_go(peer), *self._fill()]
+        self._let_go(peer)
+        self._fill()
 
-    def linked(self, peer: PeerId) -> list[MeshEffect]:
-        """A known peer is there, whoever opened the link."""
+    def handle_link_up(self, peer: PeerId) -> None:
+        """Count a known peer as there, whoever opened the link."""
         contact = self._known.get(peer)
         if contact is None:
-            return []
+            return
         contact.turns = contact.failures = 0
         self._up[peer] = None
-        effects: list[MeshEffect] = []
         if peer not in self._held and len(self.up) < self._limit:
-            effects.append(self._hold(peer))
-        return effects + self._trim()
+            self._hold(peer)
+        self._trim()
 
-    def unlinked(self, peer: PeerId) -> list[MeshEffect]:
-        """A peer is gone. It stays held: most come back."""
+    def handle_link_down(self, peer: PeerId) -> None:
+        """Count a peer as gone. It stays held: most come back."""
         self._up.pop(peer, None)
-        return self._fill()
+        self._fill()
 
-    def dial_failed(self, peer: PeerId) -> list[MeshEffect]:
-        """A peer did not answer: the next may have its turn."""
+    def handle_dial_failed(self, peer: PeerId) -> None:
+        """Give the next its turn, if a peer has not answered often enough."""
         contact = self._known.get(peer)
         if contact is None or peer not in self._held or peer in self._up:
-            return []
+            return
         contact.failures += 1
         if contact.failures <= min(contact.turns, _MOST_FAILURES - 1):
-            return []
+            return
         contact.turns += 1
         contact.failures = 0
         if not any(self._known[other].turns < contact.turns for other in self._waiting()):
-            return []
-        return [*self._let_go(peer), *self._fill()]
+            return
+        self._let_go(peer)
+        self._fill()
 
-    def retry(self) -> list[MeshEffect]:
-        """We are back: try whoever is held and does not answer at once, not after the pause."""
-        return [self._hold(peer) for peer in self._held if peer not in self._up]
+    def retry(self) -> None:
+        """Try whoever is held and does not answer at once, not after the pause: we are back."""
+        for peer in self._held:
+            if peer not in self._up:
+                self._hold(peer)
 
-    def resize(self, limit: int) -> list[MeshEffect]:
+    def resize(self, limit: int) -> None:
         """Hold so many; 0 lets all go."""
         self._limit = limit
-        effects: list[MeshEffect] = []
         for peer in self.up[limit:]:
-            effects += self._let_go(peer)
-        return effects + self._fill()
+            self._let_go(peer)
+        self._fill()
 
-    def _fill(self) -> list[MeshEffect]:
+    def _fill(self) -> None:
         """Hold whoever is next, as long as fewer than the limit answer: first those who are there anyway."""
-        effects: list[MeshEffect] = []
         there = [peer for peer in self._up if peer not in self._held]
-        effects += [self._hold(peer) for peer in there[: max(0, self._limit - len(self.up))]]
+        for peer in there[: max(0, self._limit - len(self.up))]:
+            self._hold(peer)
         if len(self.up) >= self._limit:
-            return effects + self._trim()
+            self._trim()
+            return
         free = self._limit + SPARE - len(self._held)
-        return effects + [self._hold(peer) for peer in self._waiting()[:free]] if free > 0 else effects
+        for peer in self._waiting()[:free] if free > 0 else ():
+            self._hold(peer)
 
-    def _trim(self) -> list[MeshEffect]:
+    def _trim(self) -> None:
         """Stop trying more peers once enough answer."""
         if len(self.up) < self._limit:
-            return []
-        effects: list[MeshEffect] = []
+            return
         for peer in [peer for peer in self._held if peer not in self._up]:
-            effects += self._let_go(peer)
-        return effects
+            self._let_go(peer)
 
     def _waiting(self) -> list[PeerId]:
         """Who may be dialled and is not held, in the order of their turns."""
@@ -158,12 +164,13 @@ class Mesh:
         waiting = [peer for peer, contact in known.items() if contact.hints and peer not in self._held]
         return sorted(waiting, key=lambda peer: (known[peer].turns, known[peer].rank))
 
-    def _hold(self, peer: PeerId) -> Hold:
+    def _hold(self, peer: PeerId) -> None:
         self._held[peer] = None
-        return Hold(peer, self._known[peer].hints, self._purpose)
+        self._out.hold(peer, self._known[peer].hints, self._purpose)
 
-    def _let_go(self, peer: PeerId) -> list[MeshEffect]:
+    def _let_go(self, peer: PeerId) -> None:
         contact = self._known.get(peer)
         if contact is not None:
             contact.failures = 0
-        return [Release(peer, self._purpose)] if self._held.pop(peer, self) is None else []
+        if self._held.pop(peer, self) is None:
+            self._out.release(peer, self._purpose)

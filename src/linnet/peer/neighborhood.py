@@ -54,12 +54,12 @@ class Neighborhood(Part):
     @on_notice(Learned)
     def try_address(self, notice: Learned, now: float) -> None:
         """It was heard where a device is: whoever needs it tries it there at once."""
-        self._out.extend(self._rooms.located(notice.topic, notice.contact, now))
+        self._rooms.try_address(notice.topic, notice.contact, now)
         self._links.seek(notice.contact.peer, now)
 
     def _pass_on(self, notice: OverlayNotice, now: float) -> None:
         if self._rooms.holds(notice.topic):
-            self._out.extend(self._rooms.noticed(notice, now))
+            self._rooms.handle_notice(notice, now)
         else:
             self._out.extend(self._streams.heed((notice,), now))
 
@@ -73,7 +73,7 @@ class Neighborhood(Part):
     def _settle_local(self, changes: tuple[LanChange, ...], now: float) -> None:
         self._edge.settle_local(changes, self._local, now)
         if self._edge.is_edge:
-            self._out.extend(self._rooms.settle(self._local.spoken, now))
+            self._rooms.settle_nearby(self._local.spoken, now)
         for change in changes:
             if self._edge.is_ours(change.peer):
                 continue

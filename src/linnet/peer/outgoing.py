@@ -27,11 +27,10 @@ from linnet.peer.links import Links
 from linnet.peer.messages import PROTOCOL_OF, PROTOCOLS
 from linnet.peer.whereabouts import PROTOCOL as WHEREABOUTS
 from linnet.places.effects import PlaceEffect
-from linnet.rooms.effects import RoomEffect
 from linnet.streams.effects import StreamEffect
 from linnet.trace.records import Kind, Record
 
-Asking: TypeAlias = StreamEffect | RoomEffect | AnyEffect | PlaceEffect | DeskEffect | Reply[NodeStatus]
+Asking: TypeAlias = StreamEffect | AnyEffect | PlaceEffect | DeskEffect | Reply[NodeStatus]
 """What the parts return, before the node machine has heeded what is meant for itself."""
 
 _CHOSEN = (KADEMLIA, *CONTENT, WHEREABOUTS)

@@ -74,7 +74,7 @@ class Parts:
             config.storage,
             config.overlay,
         )
-        self.rooms = _rooms(config, self.context, self.overlays)
+        self.rooms = _rooms(config, self.context, self.overlays, self.out)
         self.places = Places(self.context, config.places, config.listens, _keeper(config))
         self.names = Names(self.context, config.names, self.out, in_network=config.kademlia is not None)
         self.kademlia = _kademlia(config, identity, self.context, self.out)
@@ -96,8 +96,8 @@ class Parts:
         rings = () if self.trackerless is None else (self.trackerless,)
         tracker = () if self.tracker is None else (self.tracker,)
         overlays = (self.member, *rings, self.overlays, *tracker)
-        first = (self.links, self.whereabouts, self.names, *hash_table, self.content)
-        return (*first, *overlays, self.account, self.local, self.edge)
+        first = (self.links, self.rooms, self.rooms.desk, self.whereabouts, self.names)
+        return (*first, *hash_table, self.content, *overlays, self.account, self.local, self.edge)
 
     def company(self) -> Iterator[Company]:
         """Who shares a room, a place or a stream with this node; on the edge nobody is told of."""
@@ -140,10 +140,11 @@ def _kademlia(config: PeerConfig, identity: Identity, context: Context, out: Out
     return Kademlia(own, config.kademlia, cells, rng, out, config.kademlia_bootstrap)
 
 
-def _rooms(config: PeerConfig, context: Context, overlays: Overlays) -> Rooms:
+def _rooms(config: PeerConfig, context: Context, overlays: Overlays, out: Outbox) -> Rooms:
     setting = Setting(
         context,
         config.rooms,
+        out,
         overlays,
         config.trackers,
         config.listens,

@@ -14,7 +14,6 @@ from linnet.content.budgets import OF_EVENTS
 from linnet.content.commands import ContentCommand
 from linnet.content.fast.commands import FastCommand
 from linnet.content.fast.messages import Convey, Conveyed
-from linnet.core.effects import Reply
 from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import (
@@ -193,7 +192,7 @@ class Peer:
     def _on_data(self, peer: PeerId, data: Data, now: float) -> list[Asking]:
         self._clocks.heard(peer, data.sent_us, now)
         if self._rooms.holds(data.unit.topic):
-            return [*self._rooms.on_data(peer, data, now)]
+            return self._out.collect(lambda: self._rooms.handle_data(peer, data, now))
         if self._places.holds(data.unit.topic):
             return [*self._places.on_data(peer, data, now)]
         return self._streams.on_data(peer, data, now)  # type: ignore[return-value] # a list of less
@@ -210,13 +209,12 @@ class Peer:
             case LinkDown(peer, reason):
                 self._outgoing.link_down(peer)
                 self._links.link_down(peer, reason, now)
-                below: list[object] = [*self._streams.link_down(event), *self._rooms.link_down(event, now)]
+                below: list[object] = [*self._streams.link_down(event)]
                 below += self._places.link_gone(event, now)
                 self._router.link(event, now)
                 extend(below)
             case DialFailed(peer, reason):
-                failed: list[object] = [*self._rooms.dial_failed(event, now)]
-                failed += self._places.link_gone(event, now)
+                failed: list[object] = [*self._places.link_gone(event, now)]
                 self._router.link(event, now)
                 mended = self._out.collect(lambda: self._links.dial_failed(peer, reason, now))
                 extend(failed)
@@ -246,7 +244,7 @@ class Peer:
         else:
             self._router.message(peer, message, now)
             if isinstance(message, Pong) and (rtt := self._links.rtt(peer)) is not None:
-                self._rooms.rtt(peer, rtt)
+                self._rooms.note_rtt(peer, rtt)
                 self._parts.member.note_rtt(peer, rtt)
 
     def _charge(self, peer: PeerId, message: Message, now: float) -> bool:
@@ -265,7 +263,6 @@ class Peer:
             return
         self._outgoing.link_up(event.peer, event.hello.protocols)
         extend(self._streams.link_up(event, now))
-        extend(self._rooms.link_up(event, now))
         extend(self._places.link_up(event, now))
         self._router.link(event, now)
 
@@ -304,6 +301,8 @@ class Peer:
                 out.reply(request, node_status(self._parts, self._config, self.roles, self._started_at))
             case _ if isinstance(command, NamesCommand | TrackerlessCommand | LanCommand | ProxyCommand):
                 self._router.command(request, command, now)
+            case _ if isinstance(command, RoomCommand):
+                self._ask_rooms(request, command, now)
             case _:
                 out.extend(self._ask_part(request, command, now))
 
@@ -316,7 +315,7 @@ class Peer:
         self._edge.start(now)
         self._router.pass_on_notices(now)  # streams are kept for clients before others are joined
         extend(self._streams.start(now))
-        extend(self._rooms.start(now))
+        self._rooms.start(now)
         extend(self._places.start(now))
         if self._parts.kademlia is not None:
             self._parts.kademlia.start(now)
@@ -332,30 +331,32 @@ class Peer:
         self._account.stop(now)
         self._edge.stop(now)
         extend(self._streams.stop(now))
-        extend(self._rooms.stop(now))
+        self._rooms.stop(now)
         extend(self._places.stop(now))
         for peer in up:
             self._out.hang_up(peer, Reason.SHUTDOWN)
         self._out.record(Record(Kind.OFFLINE))
 
+    def _ask_rooms(self, request: int, command: RoomCommand, now: float) -> None:
+        if isinstance(command, AskRelay) and command.peer in self._links.blocked:
+            self._out.reply(request, Declined(Reason.BLOCKED, _BLOCKED_HERE))
+            return
+        self._wake_for(command, now)
+        self._router.command(request, command, now)
+
     def _ask_part(
         self,
         request: int,
-        command: StreamCommand | RoomCommand | PlaceCommand | ContentCommand | FastCommand,
+        command: StreamCommand | PlaceCommand | ContentCommand | FastCommand,
         now: float,
     ) -> list[Asking]:
         match command:
-            case AskRelay(peer) if peer in self._links.blocked:
-                return [Reply(request, Declined(Reason.BLOCKED, _BLOCKED_HERE))]
             case Unsubscribe() | Consumed():
                 return self._reader_says(request, command, now)
             case _ if isinstance(command, PlaceCommand):
                 return [*self._places.ask(request, command, now)]
             case _ if isinstance(command, ContentCommand | FastCommand):
                 return [*self.content.ask(request, command, now)]
-            case _ if isinstance(command, RoomCommand):
-                self._wake_for(command, now)
-                return [*self._rooms.ask(request, command, now)]
             case _:
                 self._wake_for(command, now)
                 return [*self._streams.ask(request, command, now)]
@@ -365,11 +366,16 @@ class Peer:
         number = command.subscription
         if self.content.reads(number):
             return [*self.content.reader_says(request, command, now)]
-        for part in (self._rooms, self._places):
-            if part.reads(number) and isinstance(command, Unsubscribe):
-                return [*part.unsubscribe(request, command)]
-            if part.reads(number) and isinstance(command, Consumed):
-                return [*part.consumed(request, command)]
+        if self._rooms.reads(number) and isinstance(command, Unsubscribe):
+            self._rooms.handle_unsubscribe(request, command, now)
+            return []
+        if self._rooms.reads(number) and isinstance(command, Consumed):
+            self._rooms.handle_consumed(request, command, now)
+            return []
+        if self._places.reads(number) and isinstance(command, Unsubscribe):
+            return [*self._places.unsubscribe(request, command)]
+        if self._places.reads(number) and isinstance(command, Consumed):
+            return [*self._places.consumed(request, command)]
         return [*self._streams.ask(request, command, now)]
 
     def _wake_for(self, command: StreamCommand | RoomCommand, now: float) -> None:

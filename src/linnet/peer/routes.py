@@ -22,8 +22,7 @@ from linnet.peer.outgoing import Asking
 from linnet.peer.parts import Parts
 from linnet.places.messages import PlaceMessage
 from linnet.places.places import OWNERS as PLACE_OWNERS
-from linnet.rooms.messages import RoomMessage
-from linnet.rooms.rooms import OWNERS as ROOM_OWNERS
+from linnet.rooms.relay.relay import OWNERS as RELAY_OWNERS
 from linnet.streams import repair
 from linnet.streams.messages import StreamMessage
 from linnet.streams.streams import OWNERS as STREAM_OWNERS
@@ -39,7 +38,6 @@ def message_routes(parts: Parts) -> dict[type, OnMessage]:
     heard: tuple[tuple[Any, OnMessage], ...] = (
         (DeliveryMessage, parts.streams.on_message),
         (StreamMessage, parts.streams.on_message),
-        (RoomMessage, parts.rooms.on_message),
         (PlaceMessage, parts.places.on_message),
         (ContentMessage, parts.content.on_message),
         (FastMessage, parts.content.on_message),
@@ -71,7 +69,7 @@ def timer_routes(parts: Parts) -> dict[str, OnTimer]:
     told: tuple[tuple[Sequence[str], OnTimer], ...] = (
         (STREAM_OWNERS, parts.streams.fired),
         ((repair.OWNER,), parts.streams.repair.fired),
-        (ROOM_OWNERS, parts.rooms.fired),
+        (RELAY_OWNERS, parts.rooms.fire_relay),
         (PLACE_OWNERS, parts.places.fired),
         (CONTENT_OWNERS, parts.content.fired),
     )

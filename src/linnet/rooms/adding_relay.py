@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
-from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.identity.cards import CardCheck
 from linnet.identity.text import Sort, to_text
+from linnet.machine.outbox import Outbox
 from linnet.rooms.access.view import View
 from linnet.rooms.content import (
     MEMBER,
@@ -25,20 +23,38 @@ from linnet.rooms.content import (
 from linnet.rooms.governing import Draft
 from linnet.rooms.messages import Greet, RelayAnswer, RelayAsk
 
-OWNER = "adding relay"
 _AGAIN = 2.0
 """Seconds until the question is asked again."""
 
-AddingEffect: TypeAlias = Send[Greet | RelayAsk] | Hold | Release | SetTimer[Tick] | CancelTimer[Tick]
+
+class RelayAnswerDue(Timer, frozen=True, gc=False):
+    """A command to add a relay has waited for its answer as long as it would."""
+
+    room: TopicId
+    relay: PeerId
+
+
+class RelayRepeatDue(Timer, frozen=True, gc=False):
+    """A relay that was asked to serve a room has not answered for a while."""
+
+    room: TopicId
+    relay: PeerId
 
 
 class AddingRelay:
     """One question to one relay."""
 
     def __init__(
-        self, room: TopicId, request: int, contact: Contact, greet: Greet, contacts: tuple[Contact, ...]
+        self,
+        room: TopicId,
+        request: int,
+        contact: Contact,
+        greet: Greet,
+        contacts: tuple[Contact, ...],
+        out: Outbox,
     ) -> None:
         self.room = room
+        self._out = out
         self._greet = greet
         """Who asks."""
         self.request = request
@@ -46,30 +62,30 @@ class AddingRelay:
         self._contacts = contacts
         """Where the relay finds the control DAG."""
 
-    def begin(self, links: dict[PeerId, None], patience: float) -> list[AddingEffect]:
+    def begin(self, links: dict[PeerId, None], patience: float) -> None:
         """Turn to the relay."""
-        held: list[AddingEffect] = [
-            Hold(self.contact.peer, self.contact.hints, self._purpose),
-            SetTimer(patience, self._tick),
-        ]
-        return [*held, *self.up()] if self.contact.peer in links else held
+        self._out.hold(self.contact.peer, self.contact.hints, self._purpose)
+        self._out.set_timer(patience, RelayAnswerDue(self.room, self.contact.peer))
+        self.ask_again(links)
 
-    def up(self) -> list[AddingEffect]:
-        """Its link is open."""
-        ask = RelayAsk(self.room, self.request, self._contacts[:64])
-        return [
-            Send(self.contact.peer, self._greet),
-            Send(self.contact.peer, ask),
-            SetTimer(_AGAIN, self._again),
-        ]
+    def ask(self) -> None:
+        """Greet the relay and ask it, now that its link is open."""
+        relay = self.contact.peer
+        self._out.send(relay, self._greet)
+        self._out.send(relay, RelayAsk(self.room, self.request, self._contacts[:64]))
+        self._out.set_timer(_AGAIN, RelayRepeatDue(self.room, relay))
 
-    def again(self, links: dict[PeerId, None]) -> list[AddingEffect]:
-        """It has not answered for a while: question or answer may be lost."""
-        return self.up() if self.contact.peer in links else []
+    def ask_again(self, links: dict[PeerId, None]) -> None:
+        """Ask if there is a link: question or answer may have been lost."""
+        if self.contact.peer in links:
+            self.ask()
 
-    def end(self) -> list[AddingEffect]:
-        """It has answered, or has not."""
-        return [CancelTimer(self._tick), CancelTimer(self._again), Release(self.contact.peer, self._purpose)]
+    def end(self) -> None:
+        """Let go of the relay: it has answered, or has not."""
+        relay = self.contact.peer
+        self._out.cancel_timer(RelayAnswerDue(self.room, relay))
+        self._out.cancel_timer(RelayRepeatDue(self.room, relay))
+        self._out.release(relay, self._purpose)
 
     def check(self, answer: RelayAnswer, card_check: CardCheck) -> None:
         """Raise `RemoteError` unless the relay's card says whose it is: naming a person silences them."""
@@ -89,12 +105,4 @@ class AddingRelay:
 
     @property
     def _purpose(self) -> str:
-        return f"{OWNER} {self.room.hex()[:16]}"
-
-    @property
-    def _tick(self) -> Tick:
-        return Tick(OWNER, "patience", self.room + self.contact.peer)
-
-    @property
-    def _again(self) -> Tick:
-        return Tick(OWNER, "again", self.room + self.contact.peer)
+        return f"adding relay {self.room.hex()[:16]}"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from linnet.core.effects import CancelTimer, Send, SetTimer
-from linnet.core.timers import Tick
-from linnet.rooms.effects import RoomStep
+from linnet.core.ids import TopicId
+from linnet.core.timers import Timer
 from linnet.rooms.meeting import Meeting
 from linnet.rooms.parts import Parts
 
-OWNER = "room"
 _HEADS = 256
+
+
+class AnnounceDue(Timer, frozen=True, gc=False):
+    """Members of a room are to be told how far we are."""
+
+    room: TopicId
 
 
 class Announcing:
@@ -17,33 +21,32 @@ class Announcing:
 
     def __init__(self, parts: Parts, meeting: Meeting) -> None:
         self._parts = parts
+        self._out = parts.out
         self._meeting = meeting
-        self._tick = Tick(OWNER, "announce", parts.id)
         self._armed: float | None = None
         """The delay that the timer was set with; None: it is not."""
 
-    def arm(self, delay: float) -> list[RoomStep]:
+    def arm(self, delay: float) -> None:
         """Tell our heads after a while; sooner, if something happened."""
-        if self._armed is not None and self._armed <= delay:
-            return []
-        self._armed = delay
-        return [SetTimer(delay, self._tick)]
+        if self._armed is None or self._armed > delay:
+            self._armed = delay
+            self._out.set_timer(delay, AnnounceDue(self._parts.id))
 
-    def stop(self) -> list[RoomStep]:
-        """Nothing more is told."""
+    def stop(self) -> None:
+        """Tell nothing more."""
         self._armed = None
-        return [CancelTimer(self._tick)]
+        self._out.cancel_timer(AnnounceDue(self._parts.id))
 
-    def fired(self) -> list[RoomStep]:
+    def tell_heads(self) -> None:
         """Tell our heads to those who may not know."""
         self._armed = None
-        parts, effects = self._parts, list[RoomStep]()
+        parts = self._parts
         heads = parts.sync.heads
         for peer in parts.guests.members:
             guest = parts.guests.by_peer[peer]
             if guest.heads != heads or guest.control != parts.control.heads[:_HEADS]:
-                effects.append(Send(peer, self._meeting.greeting(answer=True)))
-        linked = (peer for peer in parts.context.links if parts.neighbors.knows(peer))
-        silent = (peer for peer in linked if peer not in parts.guests.by_peer)
-        again = [self._meeting.approach(peer) for peer in silent]  # The first may be lost.
-        return [*effects, *again, *self.arm(parts.config.announce_period)]
+                self._meeting.greet(peer, answer=True)
+        for peer in parts.context.links:
+            if parts.neighbors.knows(peer) and peer not in parts.guests.by_peer:
+                self._meeting.approach(peer)  # The first may be lost.
+        self.arm(parts.config.announce_period)

@@ -6,7 +6,6 @@ from linnet.core.ids import EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Further, Given, Reconcile
 from linnet.rooms.content import MEMBER, member_key
-from linnet.rooms.effects import RoomStep
 from linnet.rooms.messages import ControlPage
 from linnet.rooms.parts import Parts
 from linnet.rooms.passing import Passing
@@ -30,22 +29,23 @@ class CatchingUp:
         self._gone: dict[EventId, None] = {}
         """Events that are missing, and that somebody had once and has no more."""
 
-    def on_control_page(self, peer: PeerId, page: ControlPage, now: float) -> list[RoomStep]:
-        """Control events that we asked for; more is asked for only as long as something new comes."""
+    def handle_control_page(self, peer: PeerId, page: ControlPage, now: float) -> None:
+        """Take control events that we asked for; more are asked for only as long as something new comes."""
         outside = self._taking.heard_out.get(peer)
         if outside is None and not self._taking.heeds(peer):
-            return self._taking.unasked(peer, "ControlPage")
+            self._taking.reject_unasked(peer, "ControlPage")
+            return
         before = len(self._parts.control)
-        effects = self._taking.take(page.units, page.cards, peer, now)
+        self._taking.take(page.units, page.cards, peer, now)
         self._see_leave(page)
         brought = len(self._parts.control) > before
         if not self._goes_on(peer, page, brought):
             self._shown.pop(peer, None)
-            return effects
+            return
         # An outsider is told no more of what we know than it was told, or has told us.
         known = self._parts.control.heads if outside is None else outside
         card = self._parts.context.card if outside is not None or peer in self._taking.asked else None
-        return [*effects, *self._parts.sync.more_control(peer, card, self.shown(peer, page, known))]
+        self._parts.sync.ask_control(peer, card, self.next_heads(peer, page, known))
 
     def _see_leave(self, page: ControlPage) -> None:
         """If we have left: whether this peer knows it."""
@@ -57,7 +57,9 @@ class CatchingUp:
         if any(head == leave.id or parts.control.is_before(leave.id, head) for head in heads):
             parts.memory.leaving = False
 
-    def shown(self, peer: PeerId, page: ControlPage, known: tuple[EventId, ...] = ()) -> tuple[EventId, ...]:
+    def next_heads(
+        self, peer: PeerId, page: ControlPage, known: tuple[EventId, ...] = ()
+    ) -> tuple[EventId, ...]:
         """From which heads on the next page is asked for: what this peer has shown, and what is known here.
 
         It may know none of our own heads, if we have gone on apart; then it would begin anew each time.
@@ -80,51 +82,52 @@ class CatchingUp:
         most = 1 + len(self._parts.control) // max(1, len(page.units))
         return page.more and bool(page.units) and barren <= most
 
-    def down(self, peer: PeerId) -> None:
-        """A link is gone."""
+    def forget_pages(self, peer: PeerId) -> None:
+        """Forget what a peer has shown of the control events: its link is gone, or it has shown all."""
         self._shown.pop(peer, None)
 
-    def on_further(self, peer: PeerId, page: Further, now: float) -> list[RoomStep]:
-        """A page of what lies beyond our heads."""
+    def handle_further(self, peer: PeerId, page: Further, now: float) -> None:
+        """Take a page of what lies beyond our heads."""
         if peer not in self._parts.guests.members:
-            return self._taking.unasked(peer, "Further")
-        effects = self._taking.take(page.units, page.cards, peer, now)
+            self._taking.reject_unasked(peer, "Further")
+            return
+        self._taking.take(page.units, page.cards, peer, now)
         if not page.more and self._parts.sync.awaits(peer, page.request):
             self._parts.memory.newcomer = False
-        return [*effects, *self._parts.sync.on_further(peer, page, self._parts.guests.by_peer.get(peer))]
+        self._parts.sync.handle_further(peer, page, self._parts.guests.by_peer.get(peer))
 
-    def on_given(self, peer: PeerId, page: Given, now: float) -> list[RoomStep]:
-        """Events that we asked for, and ids of those that this peer has not."""
+    def handle_given(self, peer: PeerId, page: Given, now: float) -> None:
+        """Take events that we asked for, and ids of those that this peer has not."""
         if not self._taking.heeds(peer):
-            return self._taking.unasked(peer, "Given")
-        effects = self._taking.take(page.units, page.cards, peer, now)
+            self._taking.reject_unasked(peer, "Given")
+            return
+        self._taking.take(page.units, page.cards, peer, now)
         order = self._parts.intake.order
         gone = page.reason in (Reason.RETENTION, Reason.QUOTA)
         is_relay = self._parts.control.view().is_relay(peer)
         alone = self._parts.memory.newcomer and is_relay and not self._parts.guests.members
         if gone or alone:
             self._gone |= {each: None for each in page.unknown if order.asks(peer, each)}
-        effects += order.answered(peer, page, now, self._parts.sources)
+        order.handle_answer(peer, page, now, self._parts.sources)
         for each in page.unknown:
             # One says that it is gone, and nobody else who is there has it.
             if each in self._gone and order.is_left(each):
-                more, placed = self._parts.intake.expired(each, now)
-                effects += [*more, *self._passing.placed(placed, now)]
+                self._passing.pass_on(self._parts.intake.expire(each, now), now)
         self._gone = {each: None for each in self._gone if order.wants(each)}
-        return effects
 
-    def ask_back(self, peer: PeerId, now: float) -> list[RoomStep]:
+    def ask_back(self, peer: PeerId, now: float) -> None:
         """Ask a member who comes for what was said to be gone: it is not lost on a relay's word."""
         if peer not in self._parts.guests.members:
-            return []
+            return
         gone = tuple(self._parts.memory.expired)[-_ASKED_BACK:]
-        return [*self._parts.intake.order.ask_back(gone, peer, now)]
+        self._parts.intake.order.ask_back(gone, peer, now)
 
-    def on_reconcile(self, peer: PeerId, message: Reconcile, now: float) -> list[RoomStep]:
-        """A step of reconciliation."""
+    def handle_reconcile(self, peer: PeerId, message: Reconcile, now: float) -> None:
+        """Answer a step of reconciliation, and fetch what it shows that we lack."""
         guest = self._parts.guests.by_peer.get(peer)
         if guest is None or guest.relay:
-            return self._taking.refuse(peer, None, Reason.NOT_A_MEMBER, "greet first")
-        effects, lacking = self._parts.sync.on_reconcile(peer, message, guest)
+            self._taking.refuse(peer, None, Reason.NOT_A_MEMBER, "greet first")
+            return
+        lacking = self._parts.sync.handle_reconcile(peer, message, guest)
         wanted = [each for each in lacking if each not in self._parts.intake.shed]
-        return [*effects, *self._parts.intake.order.fetch(wanted, peer, now)]
+        self._parts.intake.order.fetch(wanted, peer, now)

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linnet.core.effects import CancelTimer, Send, SetTimer
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
+from linnet.machine.outbox import Outbox
 from linnet.rooms.chunk_store import ChunkStore
 from linnet.rooms.messages import ChunkPut, ChunkTaken
 from linnet.trace.records import Kind, Record
 
-OWNER = "chunk offers"
 WINDOW = 4
 """Pieces that are on their way to one relay: half a mebibyte, so that events are not held up behind them."""
 TRIES = 3
 """Times that a piece is sent over one link to a relay that does not answer."""
 
-OfferEffect = Send[ChunkPut] | SetTimer[Tick] | CancelTimer[Tick] | Record
+
+class OfferDue(Timer, frozen=True, gc=False):
+    """A relay has not answered for a while what it was offered."""
+
+    room: TopicId
+    relay: PeerId
 
 
 class _Offer:
@@ -38,7 +42,7 @@ class _Offer:
         self.armed = False
 
     def forget(self, digest: bytes) -> None:
-        """It is settled."""
+        """Offer a piece no more."""
         self.queue.pop(digest, None)
         self.out.pop(digest, None)
         self.tries.pop(digest, None)
@@ -47,43 +51,40 @@ class _Offer:
 class ChunkOffers:
     """What is offered to the relays of one room that are used and can be told something now."""
 
-    def __init__(self, room: TopicId, store: ChunkStore, timeout: float) -> None:
+    def __init__(self, room: TopicId, store: ChunkStore, timeout: float, out: Outbox) -> None:
         self._room = room
+        self._out = out
         self._store = store
         self._timeout = timeout
         self._offers: dict[PeerId, _Offer] = {}
         self._refused: dict[bytes, dict[PeerId, None]] = {}
 
-    def relays(self, relays: Sequence[PeerId], now: float) -> list[OfferEffect]:
-        """These are used, and a link to them is open. Who was not among them before is offered everything."""
-        effects: list[OfferEffect] = []
+    def use_relays(self, relays: Sequence[PeerId], now: float) -> None:
+        """Offer everything to those of these relays that are new; the links to all of them are open."""
         for peer in list(self._offers):
             if peer not in relays:
-                effects += self._end(peer)
+                self._end(peer)
         for peer in relays:
             if peer not in self._offers:
                 pieces = [each for each in self._store.offered if peer not in self._refused.get(each, ())]
                 self._offers[peer] = _Offer(pieces)
-                effects += self._send(peer, now)
-        return effects
+                self._send(peer, now)
 
-    def offer(self, digest: bytes, now: float) -> list[OfferEffect]:
-        """A piece is to be taken by a relay."""
-        effects: list[OfferEffect] = []
+    def offer(self, digest: bytes, now: float) -> None:
+        """Offer a piece to all relays that are used."""
         for peer, offer in self._offers.items():
             if digest not in offer.out and peer not in self._refused.get(digest, ()):
                 offer.queue[digest] = None
-                effects += self._send(peer, now)
-        return effects
+                self._send(peer, now)
 
-    def taken(self, peer: PeerId, answer: ChunkTaken, now: float) -> list[OfferEffect]:
-        """A relay has taken a piece, durably, or says why it does not."""
+    def handle_answer(self, peer: PeerId, answer: ChunkTaken, now: float) -> None:
+        """Note that a relay has taken a piece, durably, or why it does not."""
         offer = self._offers.get(peer)
         if offer is None or answer.digest not in self._store:
             reason = Reason.NOT_A_RELAY if offer is None else Reason.NOT_HELD
             note = "an answer to no offer"
-            return [Record(Kind.REJECTED, self._room, peer=peer, reason=reason, note=note)]
-        records: list[OfferEffect] = []
+            self._out.record(Record(Kind.REJECTED, self._room, peer=peer, reason=reason, note=note))
+            return
         if answer.reason is None:
             self._store.settle(answer.digest)
             self._refused.pop(answer.digest, None)
@@ -93,17 +94,15 @@ class ChunkOffers:
             offer.forget(answer.digest)
             self._refused.setdefault(answer.digest, {})[peer] = None
             note = "a relay does not take a piece"
-            records.append(Record(Kind.DROPPED, self._room, peer=peer, reason=answer.reason, note=note))
-        return [*records, *self._send(peer, now)]
+            self._out.record(Record(Kind.DROPPED, self._room, peer=peer, reason=answer.reason, note=note))
+        self._send(peer, now)
 
-    def fired(self, tick: Tick, now: float) -> list[OfferEffect]:
-        """What a relay did not answer is sent again, but not for ever over one link."""
-        peer = PeerId(tick.key[32:])
+    def handle_timeout(self, peer: PeerId, now: float) -> None:
+        """Send again what a relay did not answer, but not for ever over one link."""
         offer = self._offers.get(peer)
         if offer is None:
-            return []
+            return
         offer.armed = False
-        effects: list[OfferEffect] = []
         for digest, sent in list(offer.out.items()):
             if now - sent < self._timeout / 2:
                 continue
@@ -113,17 +112,17 @@ class ChunkOffers:
                 continue
             offer.forget(digest)
             note = "a piece waits for another link to a relay"
-            effects.append(Record(Kind.DROPPED, self._room, peer=peer, reason=Reason.TIMEOUT, note=note))
-        return [*effects, *self._send(peer, now)]
+            self._out.record(Record(Kind.DROPPED, self._room, peer=peer, reason=Reason.TIMEOUT, note=note))
+        self._send(peer, now)
 
-    def stop(self) -> list[OfferEffect]:
-        """Nobody is offered anything any more."""
-        return [effect for peer in list(self._offers) for effect in self._end(peer)]
+    def stop(self) -> None:
+        """Offer nothing to anybody any more."""
+        for peer in list(self._offers):
+            self._end(peer)
 
-    def _send(self, peer: PeerId, now: float) -> list[OfferEffect]:
-        """As many as may be on their way."""
+    def _send(self, peer: PeerId, now: float) -> None:
+        """Send as many as may be on their way."""
         offer = self._offers[peer]
-        effects: list[OfferEffect] = []
         while offer.queue and len(offer.out) < WINDOW:
             digest = next(iter(offer.queue))
             del offer.queue[digest]
@@ -132,15 +131,11 @@ class ChunkOffers:
                 continue  # it gave way to others meanwhile, which was recorded
             offer.out[digest] = now
             offer.tries[digest] = offer.tries.get(digest, 0) + 1
-            effects.append(Send(peer, ChunkPut(self._room, digest, data)))
+            self._out.send(peer, ChunkPut(self._room, digest, data))
         if offer.out and not offer.armed:
             offer.armed = True
-            effects.append(SetTimer(self._timeout, self._tick(peer)))
-        return effects
+            self._out.set_timer(self._timeout, OfferDue(self._room, peer))
 
-    def _end(self, peer: PeerId) -> list[OfferEffect]:
-        offer = self._offers.pop(peer)
-        return [CancelTimer(self._tick(peer))] if offer.armed else []
-
-    def _tick(self, peer: PeerId) -> Tick:
-        return Tick(OWNER, "answer", self._room + peer)
+    def _end(self, peer: PeerId) -> None:
+        if self._offers.pop(peer).armed:
+            self._out.cancel_timer(OfferDue(self._room, peer))

@@ -12,6 +12,7 @@ from msgspec import Struct
 from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
+from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
 LEAST_BYTES = 4096
@@ -38,9 +39,10 @@ _decode = msgspec.msgpack.Decoder(Held).decode
 class ChunkStore:
     """Pieces in cells, and beside them an index that is small enough to be read at the start."""
 
-    def __init__(self, room: TopicId, cells: Cells, most: int) -> None:
+    def __init__(self, room: TopicId, cells: Cells, most: int, out: Outbox) -> None:
         self._room = room
         self._cells = cells
+        self._out = out
         self._most = most
         self._space = f"pieces/{room.hex()}"
         held = [(digest, _decode(value)) for digest, value in cells.scan(self._space)]
@@ -63,24 +65,28 @@ class ChunkStore:
         """A piece, if it is kept."""
         return self._cells.get(_PIECES, self._room + digest) if digest in self._held else None
 
-    def keep(self, digest: bytes, data: bytes, own: bool, now: float) -> tuple[bool, list[Record]]:
-        """Keep a piece, which was checked; whether there is room for it, and what had to go."""
+    def keep(self, digest: bytes, data: bytes, own: bool, now: float) -> bool:
+        """Keep a piece, which was checked; whether there is room for it."""
         held = self._held.get(digest)
         if held is not None:
             if own:
                 held.own = held.offered = True
                 self._write(digest, held)
-            return True, []
+            return True
         size = max(LEAST_BYTES, len(data))
-        records = [self._drop(old) for old in self._in_the_way(size)]
+        for old in self._in_the_way(size):
+            self._drop(old)
         if self.bytes + size > self._most:
             note = "no room for a piece"
-            return False, [Record(Kind.DROPPED, self._room, bytes=len(data), reason=Reason.QUOTA, note=note)]
+            self._out.record(
+                Record(Kind.DROPPED, self._room, bytes=len(data), reason=Reason.QUOTA, note=note)
+            )
+            return False
         self._held[digest] = Held(now, size, own, own)
         self.bytes += size
         self._cells.put(_PIECES, self._room + digest, data)
         self._write(digest, self._held[digest])
-        return True, records
+        return True
 
     def settle(self, digest: bytes) -> None:
         """A relay has taken a piece."""
@@ -101,13 +107,13 @@ class ChunkStore:
                 excess -= held.size
         return found if excess <= 0 else []
 
-    def _drop(self, digest: bytes) -> Record:
+    def _drop(self, digest: bytes) -> None:
         held = self._held.pop(digest)
         self.bytes -= held.size
         self._cells.delete(_PIECES, self._room + digest)
         self._cells.delete(self._space, digest)
         note = "a fetched piece"
-        return Record(Kind.EVICTED, self._room, bytes=held.size, reason=Reason.QUOTA, note=note)
+        self._out.record(Record(Kind.EVICTED, self._room, bytes=held.size, reason=Reason.QUOTA, note=note))
 
     def _write(self, digest: bytes, held: Held) -> None:
         self._cells.put(self._space, digest, _encode(held))

@@ -14,6 +14,7 @@ from msgspec import Struct
 from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
+from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
 BOOK = 1024
@@ -51,9 +52,10 @@ _decode = msgspec.msgpack.Decoder(Known).decode
 class ContactBook:
     """The devices of one room; kept over restarts."""
 
-    def __init__(self, room: TopicId, cells: Cells) -> None:
+    def __init__(self, room: TopicId, cells: Cells, out: Outbox) -> None:
         self._room = room
         self._cells = cells
+        self._out = out
         self._space = f"contacts {room.hex()}"
         self._known: dict[PeerId, Known] = {
             PeerId(key): _decode(value) for key, value in cells.scan(self._space)
@@ -86,19 +88,19 @@ class ContactBook:
         """The devices of a person, as far as it is known whose they are."""
         return [peer for peer, known in self._known.items() if known.person == person]
 
-    def told(self, contact: Contact) -> list[Record]:
-        """Somebody says where a device was met."""
+    def note_hearsay(self, contact: Contact) -> PeerId | None:
+        """Note where a device was met, as somebody says; the device that has no place any more, if any."""
         old = self._known.get(contact.peer, Known())
         if not contact.hints or contact.hints in (old.told, old.hints):
-            return []
+            return None
         return self._put(contact.peer, msgspec.structs.replace(old, told=contact.hints))
 
-    def met(self, contact: Contact, person: AuthorId, now: float) -> list[Record]:
-        """A device is here, and says itself where it may be dialled."""
+    def note_meeting(self, contact: Contact, person: AuthorId, now: float) -> PeerId | None:
+        """Note that a device is here, and its addresses as it says; the device that gave way, if any."""
         return self._put(contact.peer, Known(contact.hints, (), person, now))
 
     def forget(self, peer: PeerId) -> None:
-        """A device is none of the room."""
+        """Forget a device that is none of the room."""
         self._known.pop(peer, None)
         if self._written.pop(peer, None) is not None:
             self._cells.delete(self._space, peer)
@@ -112,17 +114,19 @@ class ContactBook:
                 chosen.setdefault(peer, Contact(peer, known.hints))
         return tuple(chosen.values())[:most]
 
-    def _put(self, peer: PeerId, known: Known) -> list[Record]:
-        dropped: list[Record] = []
+    def _put(self, peer: PeerId, known: Known) -> PeerId | None:
+        evicted: PeerId | None = None
         if peer not in self._known and len(self._known) >= BOOK:
             least = min(self._known, key=lambda other: self._known[other].met or 0.0)
             if known.met is None and self._known[least].met is not None:
-                return [self._dropped(peer)]
+                self._record_eviction(peer)
+                return peer
             self.forget(least)
-            dropped = [self._dropped(least)]
+            self._record_eviction(least)
+            evicted = least
         self._known[peer] = known
         self._write(peer, known)
-        return dropped
+        return evicted
 
     def _write(self, peer: PeerId, known: Known) -> None:
         old = self._written.get(peer)
@@ -135,5 +139,5 @@ class ContactBook:
         self._written[peer] = known
         self._cells.put(self._space, peer, _encode(known))
 
-    def _dropped(self, peer: PeerId) -> Record:
-        return Record(Kind.EVICTED, self._room, peer=peer, reason=Reason.TOO_MANY, note="contact")
+    def _record_eviction(self, peer: PeerId) -> None:
+        self._out.record(Record(Kind.EVICTED, self._room, peer=peer, reason=Reason.TOO_MANY, note="contact"))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 
-from linnet.core.effects import AfterCommit, Reply
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import Contact, EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined, Done
-from linnet.rooms.adding_relay import AddingRelay
+from linnet.machine.part import Part, on_command, on_timer
+from linnet.rooms.adding_relay import AddingRelay, RelayAnswerDue, RelayRepeatDue
 from linnet.rooms.authoring import check_limits, found
 from linnet.rooms.commands import (
     AddRelay,
     CreateRoom,
+    DropRelay,
     ExamineLedger,
     ExamineSecurity,
     ExamineState,
@@ -24,101 +25,192 @@ from linnet.rooms.commands import (
     MakeTicket,
     ReadRoom,
     Redact,
+    RevokeInRoom,
     SendToRoom,
+    SetLevel,
     SetMembership,
+    SetPower,
+    SetRetention,
+    SetRule,
+    SetState,
     ShareHistory,
 )
 from linnet.rooms.content import CREATORS, HISTORY, ROOM_VERSION, Create, Membership
-from linnet.rooms.effects import RoomEffect, RoomStep
 from linnet.rooms.governing import Draft, Governing, drafts_of, founding
 from linnet.rooms.inviting import ticket_of
-from linnet.rooms.joining import Joining
+from linnet.rooms.joining import JoinEndDue, Joining, JoinRepeatDue
 from linnet.rooms.messages import RelayAnswer
 from linnet.rooms.registry import Registry
-from linnet.rooms.results import LedgerIs, Reading, RoomMade, RoomResult
+from linnet.rooms.results import LedgerIs, Reading, RoomMade
 from linnet.rooms.room import Room
 from linnet.rooms.secrecy.history import history_bodies
 from linnet.rooms.secrecy.security import security_of
 from linnet.rooms.status import CALLED, state_of
 
-Looking = ExamineState | ExamineSecurity | ExamineLedger
-Asked = (
-    Governing
-    | Looking
-    | CreateRoom
-    | JoinRoom
-    | MakeTicket
-    | AddRelay
-    | ReadRoom
-    | ForgetRoom
-    | KeepChunk
-    | FetchChunk
-)
-
-
 _NOTHING = EventId(bytes(32))
 
 
-class Desk:
-    """Takes commands. What cannot be answered at once waits in `joining` and `adding`."""
+class Desk(Part):
+    """Takes commands about rooms. What cannot be answered at once waits in `joining` and `adding`."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._context = registry.setting.context
+        self._out = registry.setting.out
         self.joining: dict[TopicId, Joining] = {}
         self.adding: dict[bytes, AddingRelay] = {}
         """Questions to relays, by room and relay."""
 
-    def ask(self, request: int, command: Asked, now: float) -> list[RoomEffect]:
-        """Carry a command out, or say why not."""
-        try:
-            return self._ask(request, command, now)
-        except Refused as error:
-            return _declined(request, error.reason, error.detail)
+    # Rooms that are founded and forgotten, and what is known of them.
 
-    def _ask(self, request: int, command: Asked, now: float) -> list[RoomEffect]:
-        match command:
-            case CreateRoom():
-                return self._create(request, command, now)
-            case JoinRoom():
-                return self._join(request, command, now)
-            case MakeTicket(room):
-                return _reply(request, ticket_of(self._room(room), command))
-            case AddRelay(room):
-                return self._add_relay(request, self._room(room), command)
-            case ReadRoom():
-                return self._read(request, command)
-            case ExamineState() | ExamineSecurity() | ExamineLedger():
-                return _reply(request, self._examine(command, now))
-            case ForgetRoom(room):
-                return self._forget(request, self._room(room), now)
-            case KeepChunk(room):
-                return [*self._room(room).chunks.keep(request, command, now)]
-            case FetchChunk(room):
-                known_room = self._room(room)
-                return [*known_room.chunks.fetch(request, command, known_room.parts.sources)]
-            case _:
-                return self._govern(request, command, now)
+    @on_command(CreateRoom)
+    def create_room(self, request: int, command: CreateRoom, now: float) -> None:
+        """Found a room."""
+        context = self._context
+        if len(command.creators) > CREATORS:
+            raise Refused(Reason.TOO_MANY, f"{CREATORS} creators beside ourselves at most")
+        drafts = founding(command, context.author)
+        for draft in drafts:
+            check_limits(*draft)
+        content = Create(ROOM_VERSION, command.creators, context.entropy(16), command.newcomers)
+        room = self._registry.open(found(context, content, now), newcomer=False, now=now)
+        made, declined = room.passing.say(drafts, now)
+        if declined is not None:
+            raise Refused(declined.reason, declined.detail)
+        if room.guarding is not None:
+            room.guarding.found(now)
+        room.start(now)
+        room.settle(now)
+        self._out.committed.reply(request, RoomMade(room.id, made[0].head))
 
-    def _examine(self, command: Looking, now: float) -> RoomResult:
+    @on_command(ForgetRoom)
+    def forget_room(self, request: int, command: ForgetRoom, now: float) -> None:
+        """Leave a room, and have nothing to do with it any more."""
         room = self._room(command.room)
-        match command:
-            case ExamineState():
-                return state_of(room)
-            case ExamineSecurity():
-                return security_of(room, now)
-            case ExamineLedger(_, event, limit):
-                fates = room.ledger.newest(limit) if event is None else (room.ledger.fates(event),)
-                known = tuple(each for each in fates if each is not None)
-                if event is not None and not known:
-                    raise Refused(Reason.UNKNOWN, "the ledger has no event of ours with this id")
-                return LedgerIs(room.id, known)
+        self._leave(room, now)
+        self._registry.forget(room, now)
+        self._out.committed.reply(request, Done())
 
-    def _govern(self, request: int, command: Governing, now: float) -> list[RoomEffect]:
+    @on_command(MakeTicket)
+    def make_ticket(self, request: int, command: MakeTicket, now: float) -> None:
+        """Make a ticket by which others join a room."""
+        self._out.reply(request, ticket_of(self._room(command.room), command))
+
+    @on_command(ReadRoom)
+    def read_room(self, request: int, command: ReadRoom, now: float) -> None:
+        """Begin a subscription of a room."""
+        room = self._room(command.room)
+        if command.subscription in self._registry.by_subscription:
+            raise Refused(Reason.IN_USE, f"there is a subscription {command.subscription} already")
+        readers = room.parts.readers
+        if command.name is not None and readers.is_named(command.name):
+            raise Refused(Reason.IN_USE, f"the subscription {command.name!r} is being read already")
+        resumed = readers.add(command)
+        self._registry.by_subscription[command.subscription] = room
+        self._out.committed.reply(request, Reading(room.id, resumed))
+        readers.hand_log(command.subscription)
+
+    @on_command(ExamineState)
+    def examine_state(self, request: int, command: ExamineState, now: float) -> None:
+        """Tell the state of a room."""
+        self._out.reply(request, state_of(self._room(command.room)))
+
+    @on_command(ExamineSecurity)
+    def examine_security(self, request: int, command: ExamineSecurity, now: float) -> None:
+        """Tell how the keys of a room stand."""
+        self._out.reply(request, security_of(self._room(command.room), now))
+
+    @on_command(ExamineLedger)
+    def examine_ledger(self, request: int, command: ExamineLedger, now: float) -> None:
+        """Tell what became of events of ours."""
+        room, event = self._room(command.room), command.event
+        fates = room.ledger.newest(command.limit) if event is None else (room.ledger.fates(event),)
+        known = tuple(each for each in fates if each is not None)
+        if event is not None and not known:
+            raise Refused(Reason.UNKNOWN, "the ledger has no event of ours with this id")
+        self._out.reply(request, LedgerIs(room.id, known))
+
+    @on_command(KeepChunk)
+    def keep_chunk(self, request: int, command: KeepChunk, now: float) -> None:
+        """Keep a piece of an attachment."""
+        self._room(command.room).chunks.keep_chunk(request, command, now)
+
+    @on_command(FetchChunk)
+    def fetch_chunk(self, request: int, command: FetchChunk, now: float) -> None:
+        """Fetch a piece of an attachment."""
+        room = self._room(command.room)
+        room.chunks.fetch_chunk(request, command, room.parts.sources)
+
+    # Events of our own.
+
+    @on_command(SendToRoom)
+    def send_to_room(self, request: int, command: SendToRoom, now: float) -> None:
+        """Send messages to a room."""
+        self._say_sealed(request, command, now)
+
+    @on_command(Redact)
+    def redact(self, request: int, command: Redact, now: float) -> None:
+        """Take an event back."""
+        self._say_sealed(request, command, now)
+
+    @on_command(ShareHistory)
+    def share_history(self, request: int, command: ShareHistory, now: float) -> None:
+        """Show newcomers what was said before."""
+        self._say_sealed(request, command, now)
+
+    @on_command(SetMembership)
+    def set_membership(self, request: int, command: SetMembership, now: float) -> None:
+        """Invite, remove or ban a person, or leave."""
+        self._say(request, command, now)
+
+    @on_command(SetPower)
+    def set_power(self, request: int, command: SetPower, now: float) -> None:
+        """Say which level a room asks for what."""
+        self._say(request, command, now)
+
+    @on_command(SetLevel)
+    def set_level(self, request: int, command: SetLevel, now: float) -> None:
+        """Give a person a level."""
+        self._say(request, command, now)
+
+    @on_command(SetRule)
+    def set_rule(self, request: int, command: SetRule, now: float) -> None:
+        """Say who may join a room."""
+        self._say(request, command, now)
+
+    @on_command(SetState)
+    def set_state(self, request: int, command: SetState, now: float) -> None:
+        """Set a piece of a room's state."""
+        self._say(request, command, now)
+
+    @on_command(SetRetention)
+    def set_retention(self, request: int, command: SetRetention, now: float) -> None:
+        """Say how long relays keep the events of a room."""
+        self._say(request, command, now)
+
+    @on_command(DropRelay)
+    def drop_relay(self, request: int, command: DropRelay, now: float) -> None:
+        """Use a relay no longer in a room."""
+        self._say(request, command, now)
+
+    @on_command(RevokeInRoom)
+    def revoke_in_room(self, request: int, command: RevokeInRoom, now: float) -> None:
+        """Revoke a device in a room."""
+        self._say(request, command, now)
+
+    def _say(self, request: int, command: Governing, now: float) -> None:
+        """Say what a command asks for."""
+        room = self._room(command.room)
+        self._carry_out(request, room, command, now)
+        room.settle(now)
+
+    def _say_sealed(self, request: int, command: SendToRoom | Redact | ShareHistory, now: float) -> None:
+        """Say what is sealed in an encrypted room: once there are keys, and all who are to read have them."""
         room = self._room(command.room)
         guarding = room.guarding
-        if guarding is None or not isinstance(command, SendToRoom | Redact | ShareHistory):
-            return room.settle(self._carry_out(request, room, command, now), now)
+        if guarding is None:
+            self._say(request, command, now)
+            return
         self._drafts(room, command)  # What makes no sense is refused at once.
         if not room.is_active:
             is_banned = room.membership is Membership.BAN
@@ -126,18 +218,20 @@ class Desk:
         if room.view.is_revoked(self._context.author, self._context.device):
             raise Refused(Reason.CARD_REVOKED, "this device was revoked in the room")
         if guarding.must_wait(now):
-            later = partial(self._carry_out, request, room, command)
-            return room.settle(guarding.park(request, later, now), now)
-        return room.settle([*guarding.ready(now), *self._carry_out(request, room, command, now)], now)
+            guarding.park(request, partial(self._carry_out, request, room, command), now)
+        else:
+            guarding.prepare(now)
+            self._carry_out(request, room, command, now)
+        room.settle(now)
 
-    def _carry_out(self, request: int, room: Room, command: Governing, now: float) -> list[RoomStep]:
+    def _carry_out(self, request: int, room: Room, command: Governing, now: float) -> None:
         """Say what a command asks for, and answer it."""
-        made, declined, effects = room.passing.say(self._drafts(room, command), now)
+        made, declined = room.passing.say(self._drafts(room, command), now)
         deadline = command.deadline if isinstance(command, SendToRoom) else None
         if deadline is not None:
             for verified in made:
-                effects += room.ledger.deadline(verified.head, deadline, now)
-        return [*effects, room.passing.answer(request, made, declined)]
+                room.ledger.set_deadline(verified.head, deadline, now)
+        room.passing.answer(request, made, declined)
 
     def _drafts(self, room: Room, command: Governing) -> list[Draft]:
         """The events that carry a command out."""
@@ -149,27 +243,14 @@ class Desk:
         shown = secrecy.opening.shareable(command.newest)
         return [Draft(HISTORY, None, body) for body in history_bodies(shown)]
 
-    def _create(self, request: int, command: CreateRoom, now: float) -> list[RoomEffect]:
-        context = self._context
-        if len(command.creators) > CREATORS:
-            raise Refused(Reason.TOO_MANY, f"{CREATORS} creators beside ourselves at most")
-        drafts = founding(command, context.author)
-        for draft in drafts:
-            check_limits(*draft)
-        content = Create(ROOM_VERSION, command.creators, context.entropy(16), command.newcomers)
-        room, _ = self._registry.open(found(context, content, now), newcomer=False, now=now)
-        made, declined, effects = room.passing.say(drafts, now)
-        if declined is not None:
-            raise Refused(declined.reason, declined.detail)
-        if room.guarding is not None:
-            effects += room.guarding.found(now)
-        begun = room.settle([*effects, *room.start(now)], now)
-        return [*begun, AfterCommit((Reply(request, RoomMade(room.id, made[0].head)),))]
+    # Joining.
 
-    def _join(self, request: int, command: JoinRoom, now: float) -> list[RoomEffect]:
+    def join_room(self, request: int, command: JoinRoom, now: float) -> None:
+        """Join a room, or try others of it where an invitation names them."""
         known = self._registry.get(command.room)
         if known is not None and known.is_active:
-            return self._refresh(request, known, command, now)
+            self._try_contacts(request, known, command, now)
+            return
         if command.room in self.joining:
             raise Refused(Reason.IN_USE, "this node is joining the room already")
         if not command.contacts:
@@ -181,14 +262,15 @@ class Desk:
                 "names one as a relay"
             )
             raise Refused(Reason.NO_ADDRESS, detail)
-        joining = Joining(command.room, request, command.ticket, contacts, command.knock, self._context.card)
+        card = self._context.card
+        joining = Joining(command.room, request, command.ticket, contacts, command.knock, card, self._out)
         self.joining[command.room] = joining
         if command.called is not None:
             self._context.store.cells.put(CALLED, command.room, command.called.encode())
-        return [*joining.begin(self._context.links, command.patience)]
+        joining.begin(self._context.links, command.patience)
 
-    def _refresh(self, request: int, room: Room, command: JoinRoom, now: float) -> list[RoomEffect]:
-        """We are in the room: whoever is named with an address is tried there, members and relays alike."""
+    def _try_contacts(self, request: int, room: Room, command: JoinRoom, now: float) -> None:
+        """Try whoever is named with an address there, members and relays alike: we are in the room."""
         contacts = tuple(
             each
             for each in command.contacts
@@ -198,68 +280,91 @@ class Desk:
             raise Refused(
                 Reason.IN_USE, "this node is in the room already, and no address of others is named"
             )
-        effects: list[RoomEffect] = [*room.neighbors.know(contacts, now)]
+        room.neighbors.add(contacts, now)
         for contact in contacts:
-            effects += room.settle(room.relays.told(contact, now), now)
-        made = RoomMade(room.id, _NOTHING, len(contacts))
-        return [*effects, AfterCommit((Reply(request, made),))]
+            room.relays.try_address(contact, now)
+            room.settle(now)
+        self._out.committed.reply(request, RoomMade(room.id, _NOTHING, len(contacts)))
 
     def _is_out_of_reach(self, contact: Contact) -> bool:
         only = self._registry.setting.only
         return only is not None and contact.peer not in only
 
-    def shown(self, joining: Joining, room: Room, now: float) -> list[RoomEffect]:
-        """We know the room's rules: say that we join, or knock."""
+    def say_join(self, joining: Joining, room: Room, now: float) -> None:
+        """Say that we join, or knock, now that we know the room's rules."""
         membership = Membership.KNOCK if joining.knock else Membership.JOIN
-        made, declined, effects = room.passing.say(room.joining_drafts(membership, joining.ticket), now)
+        made, declined = room.passing.say(room.joining_drafts(membership, joining.ticket), now)
         if declined is not None:
-            return [*self.ended(joining, declined, now), *room.settle(effects, now)]
+            self.end_join(joining, declined, now)
+            room.settle(now)
+            return
         joining.joined = made[0].head
-        introduced = room.settle([*effects, *room.introduce(made[0], joining.answering, now)], now)
-        return [*introduced, *joining.again(self._context.links)]
+        room.introduce(made[0], joining.answering, now)
+        room.settle(now)
+        joining.ask_again(self._context.links)
 
-    def ask_again(self, joining: Joining, now: float) -> list[RoomEffect]:
-        """No answer for a while: to who shows us the room, or to our join."""
-        effects: list[RoomEffect] = [*joining.again(self._context.links)]
+    @on_timer(JoinRepeatDue)
+    def repeat_join(self, timer: JoinRepeatDue, now: float) -> None:
+        """Ask again who shows us a room, or answers our join: there was no answer for a while."""
+        joining = self.joining.get(timer.room)
+        if joining is None:
+            return
+        joining.ask_again(self._context.links)
         room, peer = self._registry.get(joining.room), joining.answering
         if joining.joined is not None and room is not None and peer in self._context.links:
-            effects += room.settle(room.introduce_again(peer, now), now)
-        return effects
+            room.introduce_again(peer, now)
+            room.settle(now)
 
-    def ended(self, joining: Joining, result: Declined | None, now: float) -> list[RoomEffect]:
-        """Somebody has taken our join, or nobody will."""
+    @on_timer(JoinEndDue)
+    def give_up_join(self, timer: JoinEndDue, now: float) -> None:
+        """Decline a join whose time is over."""
+        joining = self.joining.get(timer.room)
+        if joining is None:
+            return
+        reason = joining.last_reason or Reason.TIMEOUT
+        detail = "nobody who was asked has shown the room" if reason is Reason.TIMEOUT else "refused"
+        if joining.joined is not None:
+            reason, detail = Reason.TIMEOUT, "nobody has said that our join is in the room"
+        self.end_join(joining, Declined(reason, detail), now)
+
+    def end_join(self, joining: Joining, result: Declined | None, now: float) -> None:
+        """End a join: somebody has taken it, or nobody will, and why."""
         self.joining.pop(joining.room, None)
-        effects: list[RoomEffect] = [*joining.end()]
         room = self._registry.get(joining.room)
         if room is not None:
             room.taking.asked.clear()
-        if result is not None and room is not None:
-            effects += self._leave(room, now)
-            effects += self._registry.forget(room, now) if joining.opened else []
         if result is None and room is not None:
-            effects = [*self._met(joining, room, now), *effects]
-        answer: RoomResult = result or RoomMade(joining.room, joining.joined or _NOTHING)
-        return [*effects, AfterCommit((Reply(joining.request, answer),))]
+            self._stay_with_contacts(joining, room, now)
+        joining.end()
+        if result is not None and room is not None:
+            self._leave(room, now)
+            if joining.opened:
+                self._registry.forget(room, now)
+        self._out.committed.reply(
+            joining.request, result or RoomMade(joining.room, joining.joined or _NOTHING)
+        )
 
-    def _met(self, joining: Joining, room: Room, now: float) -> list[RoomEffect]:
+    def _stay_with_contacts(self, joining: Joining, room: Room, now: float) -> None:
         """Stay with the members who were asked, whoever of them, or a relay, has answered first."""
-        effects: list[RoomEffect] = [*room.neighbors.know(joining.contacts.values(), now)]
+        room.neighbors.add(joining.contacts.values(), now)
         for peer in joining.contacts:
             if peer in self._context.links and not room.view.is_relay(peer):
-                effects += room.settle(room.link_up(peer, now), now)
-        return effects
+                room.handle_link_up(peer, now)
+                room.settle(now)
 
-    def impatient(self, joining: Joining, now: float) -> list[RoomEffect]:
-        """The time that a join was given is over."""
-        if joining.joined is not None:
-            detail = "nobody has said that our join is in the room"
-            return self.ended(joining, Declined(Reason.TIMEOUT, detail), now)
-        reason = joining.last_reason or Reason.TIMEOUT
-        detail = "nobody who was asked has shown the room" if reason is Reason.TIMEOUT else "refused"
-        return self.ended(joining, Declined(reason, detail), now)
+    def _leave(self, room: Room, now: float) -> None:
+        """Be in a room no longer, if we are."""
+        if room.is_active:
+            leave = SetMembership(room.id, self._context.author, Membership.LEAVE)
+            room.passing.say(drafts_of(leave, room.view), now)
+            room.settle(now)
 
-    def _add_relay(self, request: int, room: Room, command: AddRelay) -> list[RoomEffect]:
-        relay = command.contact.peer
+    # Relays that are added.
+
+    @on_command(AddRelay)
+    def add_relay(self, request: int, command: AddRelay, now: float) -> None:
+        """Ask a relay to serve a room."""
+        room, relay = self._room(command.room), command.contact.peer
         if room.view.is_relay(relay):
             raise Refused(Reason.IN_USE, "it is a relay of this room already")
         if self._is_out_of_reach(command.contact):
@@ -271,62 +376,50 @@ class Desk:
         ours = Contact(self._context.peer, room.parts.listens)
         contacts = (ours, *room.neighbors.contacts(8))
         self.adding[key] = adding = AddingRelay(
-            room.id, request, command.contact, room.meeting.greeting(answer=True), contacts
+            room.id, request, command.contact, room.meeting.greeting(answer=True), contacts, self._out
         )
-        return [*adding.begin(self._context.links, command.patience)]
+        adding.begin(self._context.links, command.patience)
 
-    def relay_answered(self, adding: AddingRelay, answer: RelayAnswer, now: float) -> list[RoomEffect]:
-        """A relay will serve a room, or will not."""
+    def handle_relay_answer(self, adding: AddingRelay, answer: RelayAnswer, now: float) -> None:
+        """Name a relay that will serve a room, or decline."""
         del self.adding[adding.room + adding.contact.peer]
-        effects: list[RoomEffect] = [*adding.end()]
+        adding.end()
         room = self._registry.get(adding.room)
         if room is None or answer.reason is not None:
             reason = answer.reason or Reason.UNKNOWN_ROOM
-            return [*effects, *_declined(adding.request, reason, "the relay does not serve this room")]
+            self._out.reply(adding.request, Declined(reason, "the relay does not serve this room"))
+            return
         try:
             adding.check(answer, self._context.card_check)
         except RemoteError as error:
-            return [*effects, *_declined(adding.request, error.reason, error.detail)]
-        made, declined, said = room.passing.say(adding.named(answer, room.view), now)
-        return [*effects, *room.settle(said, now), room.passing.answer(adding.request, made, declined)]
+            self._out.reply(adding.request, Declined(error.reason, error.detail))
+            return
+        made, declined = room.passing.say(adding.named(answer, room.view), now)
+        room.settle(now)
+        room.passing.answer(adding.request, made, declined)
 
-    def relay_silent(self, adding: AddingRelay) -> list[RoomEffect]:
-        """The time that a relay was given is over."""
+    @on_timer(RelayRepeatDue)
+    def repeat_relay_question(self, timer: RelayRepeatDue, now: float) -> None:
+        """Ask a relay again that has not answered for a while."""
+        adding = self.adding.get(timer.room + timer.relay)
+        if adding is not None:
+            adding.ask_again(self._context.links)
+
+    @on_timer(RelayAnswerDue)
+    def give_up_relay(self, timer: RelayAnswerDue, now: float) -> None:
+        """Decline to add a relay whose time is over."""
+        adding = self.adding.get(timer.room + timer.relay)
+        if adding is not None:
+            self.end_relay_question(adding)
+
+    def end_relay_question(self, adding: AddingRelay) -> None:
+        """Wait for the answer of a relay no longer."""
         del self.adding[adding.room + adding.contact.peer]
-        return [*adding.end(), *_declined(adding.request, Reason.TIMEOUT, "the relay did not answer")]
-
-    def _read(self, request: int, command: ReadRoom) -> list[RoomEffect]:
-        room = self._room(command.room)
-        if command.subscription in self._registry.by_subscription:
-            raise Refused(Reason.IN_USE, f"there is a subscription {command.subscription} already")
-        if command.name is not None and room.parts.readers.is_named(command.name):
-            raise Refused(Reason.IN_USE, f"the subscription {command.name!r} is being read already")
-        resumed, effects = room.parts.readers.add(command)
-        self._registry.by_subscription[command.subscription] = room
-        return [AfterCommit((Reply(request, Reading(room.id, resumed)),)), *effects]
-
-    def _forget(self, request: int, room: Room, now: float) -> list[RoomEffect]:
-        effects = [*self._leave(room, now), *self._registry.forget(room, now)]
-        return [*effects, AfterCommit((Reply(request, Done()),))]
-
-    def _leave(self, room: Room, now: float) -> list[RoomEffect]:
-        """Be in a room no longer, if we are."""
-        if not room.is_active:
-            return []
-        leave = SetMembership(room.id, self._context.author, Membership.LEAVE)
-        _, _, said = room.passing.say(drafts_of(leave, room.view), now)
-        return room.settle(said, now)
+        adding.end()
+        self._out.reply(adding.request, Declined(Reason.TIMEOUT, "the relay did not answer"))
 
     def _room(self, room: TopicId) -> Room:
         known = self._registry.get(room)
         if known is None:
             raise Refused(Reason.UNKNOWN_ROOM, "this node is not in that room")
         return known
-
-
-def _reply(request: int, result: RoomResult) -> list[RoomEffect]:
-    return [Reply(request, result)]
-
-
-def _declined(request: int, reason: Reason, detail: str) -> list[RoomEffect]:
-    return [Reply(request, Declined(reason, detail))]

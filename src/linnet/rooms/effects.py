@@ -1,4 +1,4 @@
-"""What rooms ask of the node machine around them, which passes most of it on to the driver."""
+"""What a relay asks of the node machine around it, until it has an outbox."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from linnet.delivery.messages import Data
 from linnet.overlay.messages import OverlayMessage
 from linnet.overlay.trackerless.messages import TrackerlessMessage
 from linnet.rooms.messages import RoomMessage
-from linnet.rooms.relay_notices import RelayNotice
 from linnet.rooms.results import RoomResult
 from linnet.trace.records import Record
 
@@ -38,5 +37,3 @@ RoomEffect: TypeAlias = (
     | Record
     | AfterCommit[RoomPromise]
 )
-RoomStep: TypeAlias = RoomEffect | RelayNotice
-"""With the notices of the use of relays among them, which `linnet.rooms.room` heeds."""

@@ -8,7 +8,6 @@ from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
 from linnet.event.event import Verified
 from linnet.rooms.desk import Desk
-from linnet.rooms.effects import RoomEffect
 from linnet.rooms.joining import Joining
 from linnet.rooms.messages import ControlPage, Greet, RelayTaken, RoomMessage
 from linnet.rooms.messages import Refused as RefusedMessage
@@ -23,63 +22,71 @@ class Entering:
         self._registry = registry
         self._desk = desk
         self._context = registry.setting.context
+        self._out = registry.setting.out
 
-    def heard(
-        self, joining: Joining, peer: PeerId, message: RoomMessage, now: float
-    ) -> list[RoomEffect] | None:
-        """What a join waits for; None if this is something else."""
+    def handle(self, joining: Joining, peer: PeerId, message: RoomMessage, now: float) -> bool:
+        """Take what a join waits for; False if this is something else."""
         match message:
             case ControlPage() if joining.joined is None:
-                return self._on_first_page(joining, peer, message, now)
+                self._take_page(joining, peer, message, now)
             case ControlPage() if joining.is_taken(message):
-                return self._desk.ended(joining, None, now)
-            case RefusedMessage(_, event, reason, detail) if joining.joined is not None:
-                if event == joining.joined:
-                    return self._desk.ended(joining, Declined(reason, detail), now)
+                self._desk.end_join(joining, None, now)
+            case RefusedMessage(_, event, reason, detail) if event is not None and event == joining.joined:
+                self._desk.end_join(joining, Declined(reason, detail), now)
             case Greet() if joining.joined is not None and peer in joining.contacts:
                 room = self._registry.get(joining.room)
-                greeted = [] if room is None else room.settle(room.on_greet(peer, message, now), now)
-                return [*greeted, *self._desk.ended(joining, None, now)]
-            case RelayTaken(_, _, outcomes) if joining.joined is not None:
-                taken = [each for each in outcomes if each.event == joining.joined]
-                refused = [each.reason for each in taken if each.cursor is None and not each.missing]
-                room = self._registry.get(joining.room)
-                effects = [] if room is None else room.settle(room.relays.answered(peer, message, now), now)
-                if taken and taken[0].cursor is not None:
-                    return [*effects, *self._desk.ended(joining, None, now)]
-                if refused and peer == joining.answering:
-                    declined = Declined(refused[0] or Reason.UNKNOWN, "the relay does not take our join")
-                    return [*effects, *self._desk.ended(joining, declined, now)]
-                return effects
+                if room is not None:
+                    room.handle_greet(peer, message, now)
+                    room.settle(now)
+                self._desk.end_join(joining, None, now)
+            case RelayTaken() if joining.joined is not None:
+                self._take_outcome(joining, peer, message, now)
             case _:
-                pass
-        return None
+                return False
+        return True
 
-    def _on_first_page(
-        self, joining: Joining, peer: PeerId, page: ControlPage, now: float
-    ) -> list[RoomEffect]:
+    def _take_outcome(self, joining: Joining, peer: PeerId, message: RelayTaken, now: float) -> None:
+        """Look whether a relay keeps our join."""
+        taken = [each for each in message.outcomes if each.event == joining.joined]
+        refused = [each.reason for each in taken if each.cursor is None and not each.missing]
+        room = self._registry.get(joining.room)
+        if room is not None:
+            room.relays.handle_taken(peer, message, now)
+            room.settle(now)
+        if taken and taken[0].cursor is not None:
+            self._desk.end_join(joining, None, now)
+        elif refused and peer == joining.answering:
+            declined = Declined(refused[0] or Reason.UNKNOWN, "the relay does not take our join")
+            self._desk.end_join(joining, declined, now)
+
+    def _take_page(self, joining: Joining, peer: PeerId, page: ControlPage, now: float) -> None:
         if not joining.wants(peer, page):
             reason = page.reason
-            return [Record(Kind.REJECTED, joining.room, peer=peer, reason=reason, note="page")]
-        effects: list[RoomEffect] = []
+            self._out.record(Record(Kind.REJECTED, joining.room, peer=peer, reason=reason, note="page"))
+            return
         room = self._registry.get(joining.room)
         units = page.units
         if room is None:
             try:
-                room, effects = self._registry.open(self._first(joining, page), newcomer=True, now=now)
+                room = self._registry.open(self._first(joining, page), newcomer=True, now=now)
                 joining.opened = True
             except RemoteError as error:
                 joining.answering = None
                 joining.last_reason = error.reason
                 note = error.detail[:100]
-                return [Record(Kind.REJECTED, joining.room, peer=peer, reason=error.reason, note=note)]
+                self._out.record(
+                    Record(Kind.REJECTED, joining.room, peer=peer, reason=error.reason, note=note)
+                )
+                return
             units = units[1:]
         room.taking.asked[peer] = None
-        effects += room.settle(room.taking.take(units, page.cards, peer, now), now)
+        room.taking.take(units, page.cards, peer, now)
+        room.settle(now)
         if page.more and page.units:
-            return [*effects, *joining.more(peer, room.catching_up.shown(peer, page, room.control.heads))]
-        room.catching_up.down(peer)
-        return [*effects, *self._desk.shown(joining, room, now)]
+            joining.ask_page(peer, room.catching_up.next_heads(peer, page, room.control.heads))
+            return
+        room.catching_up.forget_pages(peer)
+        self._desk.say_join(joining, room, now)
 
     def _first(self, joining: Joining, page: ControlPage) -> Verified:
         """The create event, which the room's id names; `RemoteError` if the page does not begin with it."""

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from linnet.core.ids import EventId
-from linnet.rooms.effects import RoomStep
 from linnet.rooms.parts import Parts
 from linnet.rooms.passing import Passing
 from linnet.rooms.relay_notices import (
@@ -31,39 +30,41 @@ class Heeding:
         self._passing = passing
         self._taking = taking
 
-    def heed(self, notice: RelayNotice, now: float) -> list[RoomStep]:
-        """Do what a notice asks for; what comes of it may hold further notices."""
-        relays, passing = self._parts.relays, self._passing
+    def heed(self, notice: RelayNotice, now: float) -> None:
+        """Do what a notice asks for; further notices may come of it."""
+        parts, relays = self._parts, self._parts.relays
         match notice:
-            case Page(relay, _, units, cards, told, tombstones):
-                effects = self._taking.take(units, cards, relay, now)
-                for receipt in told:
-                    effects += passing.heard_receipt(relay, receipt, now)
-                for gone in tombstones:
-                    effects += self._parts.ledger.expired((gone.event,), relay, gone.reason, now)
-                return [*effects, *relays.taken(notice, self._parts.control.heads, now)]
+            case Page():
+                self._take_page(notice, now)
             case GiveUnsent(relay, limit):
-                unsent = [each for each in self._parts.ledger.unkept() if relays.takes(relay, each)]
-                return [*relays.unsent(relay, self._parcels(unsent[:limit]), len(unsent) > limit, now)]
+                unsent = [each for each in parts.ledger.unkept() if relays.takes(relay, each)]
+                relays.send_unsent(relay, self._parcels(unsent[:limit]), len(unsent) > limit, now)
             case GiveMissing(relay, event, missing):
-                return [*relays.provide(relay, event, self._parcels(missing), now)]
+                relays.send_missing(relay, event, self._parcels(missing), now)
             case Behind(relay, heads):
-                beyond = self._parts.control.between(heads)[: self._parts.config.page_events]
-                shown: list[RoomStep] = [*relays.send_to(relay, self._parcels(beyond), now)]
-                if heads:
-                    return shown
-                # It refused us: it lacks our join, or it knows why we are in the room no longer.
-                return [*shown, *self._parts.sync.more_control(relay, self._parts.context.card)]
+                beyond = parts.control.between(heads)[: parts.config.page_events]
+                relays.send_to(relay, self._parcels(beyond), now)
+                if not heads:
+                    # It refused us: it lacks our join, or it knows why we are in the room no longer.
+                    parts.sync.ask_control(relay, parts.context.card)
             case Kept(relay, event):
-                if event == self._parts.author.prev:
-                    self._parts.memory.leaving = False  # If we have left, this is what we said last.
-                return [*self._parts.ledger.at_relay((event,), relay, now)]
+                if event == parts.author.prev:
+                    parts.memory.leaving = False  # If we have left, this is what we said last.
+                parts.ledger.note_kept((event,), relay, now)
             case NotKept(relay, event, reason):
-                return [*self._parts.ledger.relay_refused(event, relay, reason, now)]
+                parts.ledger.note_relay_refusal(event, relay, reason, now)
             case Forgot(relay):
-                return [*self._parts.ledger.forgot(relay, now)]
+                parts.ledger.note_loss(relay, now)
             case _:
                 assert_never(notice)
+
+    def _take_page(self, page: Page, now: float) -> None:
+        self._taking.take(page.units, page.cards, page.relay, now)
+        for receipt in page.receipts:
+            self._passing.handle_receipt(page.relay, receipt, now)
+        for gone in page.tombstones:
+            self._parts.ledger.note_expiry((gone.event,), page.relay, gone.reason, now)
+        self._parts.relays.confirm_page(page, self._parts.control.heads, now)
 
     def _parcels(self, events: Iterable[EventId]) -> list[Parcel]:
         parcels = map(self._passing.parcel, events)

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import TypeAlias
 
-from linnet.core.effects import Blame
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.barriers import Barriers, Offered
 from linnet.delivery.context import Context
 from linnet.delivery.dag import Dag
-from linnet.delivery.recovery import RecoveryEffect
 from linnet.delivery.sorted_ids import SortedIds
 from linnet.event.event import Event, Unverified, Verified
 from linnet.event.signing import unit_head
+from linnet.machine.outbox import Outbox
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.access.plain import PlainState
 from linnet.rooms.access.verdict import Refusal
@@ -33,8 +31,6 @@ from linnet.rooms.memory import SOFT, RoomMemory
 from linnet.rooms.places import Places
 from linnet.rooms.soft_failure import SoftFailure
 from linnet.trace.records import Kind, Record
-
-IntakeEffect: TypeAlias = RecoveryEffect | Blame | Record
 
 
 class Intake:
@@ -51,8 +47,10 @@ class Intake:
         plain: PlainState,
         memory: RoomMemory,
         order: Barriers[Arrival],
+        out: Outbox,
     ) -> None:
         self._room = room
+        self._out = out
         self._context = context
         self._config = config
         self._control = control
@@ -80,54 +78,49 @@ class Intake:
         """The id of a unit; `InvalidEvent` if it has none."""
         return unit_head(unit)
 
-    def take(self, arrival: Arrival, now: float) -> tuple[list[IntakeEffect], list[Placed]]:
-        """Give an event its place, now or when what it refers to has come."""
+    def take(self, arrival: Arrival, now: float) -> list[Placed]:
+        """Give an event its place, now or when what it refers to has come; all that have theirs now."""
         event = arrival.event
         unknown = (head for head in event.tail.control or () if not self._control.knows(head))
         needs = dict.fromkeys((*causes_of(event), *unknown))
-        offered, more = self.order.offer(event.id, needs, arrival.size, arrival, arrival.source, now)
-        effects: list[IntakeEffect] = [*more]
+        offered, dropped = self.order.offer(event.id, needs, arrival.size, arrival, arrival.source, now)
         placed: list[Placed] = []
-        if any(isinstance(each, Record) for each in more):
+        if dropped:
             self._memory.overflowed = True  # This one had no room, or another went for it.
         is_full = offered is Offered.FULL
         if offered is Offered.REPEATED or (is_full and event.kind not in CONTROL_KINDS):
-            return effects, placed
+            return placed
         # A control event counts though it has no room to wait in: that must not keep out a ban.
         lane = [arrival] if event.kind in CONTROL_KINDS else []
         ready = [arrival] if offered is Offered.READY else []
         if offered is Offered.WAITING and self.places.is_ours(event):
             self.places.keep_early(arrival)
-        self._work(lane, ready, now, effects, placed)
-        return effects, placed
+        self._work(lane, ready, now, placed)
+        return placed
 
-    def offer_again(self, now: float) -> tuple[list[IntakeEffect], list[Placed]]:
-        """There is room to wait in again: for events that count, and had none."""
-        effects: list[IntakeEffect] = []
+    def offer_again(self, now: float) -> list[Placed]:
+        """Take events again that count and had no room to wait in, now that there is some."""
         placed: list[Placed] = []
         for verified in self._memory.early():
             if not self.order.waits(verified.head) and not self._dag.knows(verified.head):
-                more, put = self.take(Arrival(verified, None, 0, 0), now)
-                effects += more
-                placed += put
-        return effects, placed
+                placed += self.take(Arrival(verified, None, 0, 0), now)
+        return placed
 
-    def expired(self, event: EventId, now: float) -> tuple[list[IntakeEffect], list[Placed]]:
-        """Nobody has this any more: what depends on it need not wait.
+    def expire(self, event: EventId, now: float) -> list[Placed]:
+        """Let nothing wait for an event that nobody has any more.
 
         What is named as a control head is waited for all the same: without it nothing can be judged.
         """
-        effects: list[IntakeEffect] = []
         placed: list[Placed] = []
         needing = self.order.needing(event)
         named = any(event in (each.event.tail.control or ()) for each in needing)
         if needing and not named and not self._dag.satisfies(event):
             self._dag.settle(event, 0)
             self._memory.expire(event)
-            ready = self.order.settled(event)
-            effects.append(Record(Kind.EXPIRED, self._room, event, reason=Reason.RETENTION))
-            self._work([], ready, now, effects, placed)
-        return effects, placed
+            ready = self.order.settle(event)
+            self._out.record(Record(Kind.EXPIRED, self._room, event, reason=Reason.RETENTION))
+            self._work([], ready, now, placed)
+        return placed
 
     def recall(self, verified: Verified) -> bool:
         """An event of the log, at the start; False if it builds on control events that are damaged.
@@ -153,13 +146,13 @@ class Intake:
         self._failure.placed(event, memory.hidden.get(event.id) == SOFT)
         return True
 
-    def recall_early(self, verified: Verified, now: float) -> tuple[list[IntakeEffect], list[Placed]]:
-        """An event that was kept early, at the start: it waits again."""
-        effects, placed = self.take(Arrival(verified, None, 0, 0), now)
+    def recall_early(self, verified: Verified, now: float) -> list[Placed]:
+        """Let an event that was kept early wait again, at the start."""
+        placed = self.take(Arrival(verified, None, 0, 0), now)
         event = verified.events[0]
         if self._control.knows(event.id) and not self._dag.knows(event.id):
             self.early[event.id] = event.tail.height or 0
-        return effects, placed
+        return placed
 
     def _recall_heads(self, event: Event) -> None:
         """Control heads of an event of the log, if these got their places later or have none yet."""
@@ -188,7 +181,6 @@ class Intake:
         judge: Iterable[Arrival],
         ready: Iterable[Arrival],
         now: float,
-        effects: list[IntakeEffect],
         placed: list[Placed],
     ) -> None:
         """Judge control events, give events their places; each may free others. A loop and no recursion:
@@ -198,16 +190,16 @@ class Intake:
         while lane or line:
             arrival = lane.popleft() if lane else None
             if arrival is not None:
-                if self._judge_control(arrival, effects, placed):
+                if self._judge_control(arrival, placed):
                     judged.append(arrival)
             else:
                 arrival = line.popleft()
-                self._place(arrival, now, effects, placed)
+                self._place(arrival, now, placed)
             done = arrival.event.id
             if self._control.knows(done) or self._dag.satisfies(done):
                 lane += self._lane.free(done)
             if self._dag.satisfies(done):
-                line += self.order.settled(done)
+                line += self.order.settle(done)
             if not lane and not line:
                 line += self._early(judged, placed)
 
@@ -228,7 +220,7 @@ class Intake:
         ready = (self.order.spare(one.id, head) for one in naming if head not in causes_of(one))
         return [arrival for each in ready for arrival in each]
 
-    def _judge_control(self, arrival: Arrival, effects: list[IntakeEffect], placed: list[Placed]) -> bool:
+    def _judge_control(self, arrival: Arrival, placed: list[Placed]) -> bool:
         """Judge a control event, if its control heads are known; whether it is new to the control DAG."""
         event = arrival.event
         if self._control.knows(event.id) or event.id in self._memory.rejected:
@@ -239,27 +231,26 @@ class Intake:
             if missing:
                 if not self._lane.wait(arrival, missing[0]):
                     # Its control head is said to be gone: it comes again when that has come.
-                    note = "a control head"
-                    effects.append(self._record(Kind.DROPPED, arrival, Reason.MISSING_DEPENDENCY, note))
+                    self._record(Kind.DROPPED, arrival, Reason.MISSING_DEPENDENCY, "a control head")
                 return False
             refusal = self._control.judge(event)
         doubt = None if refusal is not None else self._control.doubt(event)
         if doubt is not None and self._is_too_soft(event):
-            self._shed(arrival, Reason.FLOODING, effects)
+            self._shed(arrival, Reason.FLOODING)
             return False
         excess = None if refusal is not None else self._control.excess(event, self._config.max_control)
         if excess is Reason.QUOTA or (excess is not None and not self._is_needed(event)):
-            self._shed(arrival, excess, effects)
+            self._shed(arrival, excess)
             return False
         refusal = refusal or self._control.add(event)
         if refusal is not None:
-            self._reject(arrival, refusal, effects, placed)
+            self._reject(arrival, refusal, placed)
             return False
         if doubt is not None:
             self._failure.judged(event, doubt)
         return True
 
-    def _place(self, arrival: Arrival, now: float, effects: list[IntakeEffect], placed: list[Placed]) -> None:
+    def _place(self, arrival: Arrival, now: float, placed: list[Placed]) -> None:
         """Everything that it refers to is known or settled: into the log with it, if it is allowed."""
         event = arrival.event
         if self._dag.knows(event.id) or event.id in self._memory.rejected:
@@ -272,12 +263,11 @@ class Intake:
         else:
             refusal = self._misplaced(event) or self.places.wrong_height(event)
             if refusal is None and self._control.missing(event.tail.control or ()):
-                note = "a control head"
-                effects.append(self._record(Kind.DROPPED, arrival, Reason.MISSING_DEPENDENCY, note))
+                self._record(Kind.DROPPED, arrival, Reason.MISSING_DEPENDENCY, "a control head")
                 return
             refusal = refusal or self._control.judge(event)
             if refusal is not None:
-                self._reject(arrival, refusal, effects, placed)
+                self._reject(arrival, refusal, placed)
                 return
             if self._memory.is_written(event.id):
                 doubt = self._before(event)
@@ -286,18 +276,11 @@ class Intake:
             # What our clock says may be wrong of everybody, and is no share of anyone's.
             is_future = doubt is not None and doubt.reason is Reason.FUTURE_TIME
             if doubt is not None and not is_future and self._is_too_soft(event):
-                self._shed(arrival, Reason.FLOODING, effects)
+                self._shed(arrival, Reason.FLOODING)
                 return
-        self._append(arrival, doubt, now, effects, placed)
+        self._append(arrival, doubt, now, placed)
 
-    def _append(
-        self,
-        arrival: Arrival,
-        doubt: Refusal | None,
-        now: float,
-        effects: list[IntakeEffect],
-        placed: list[Placed],
-    ) -> None:
+    def _append(self, arrival: Arrival, doubt: Refusal | None, now: float, placed: list[Placed]) -> None:
         event = arrival.event
         placed.append(self.places.append(arrival, doubt, now))
         is_future = doubt is not None and doubt.reason is Reason.FUTURE_TIME
@@ -306,10 +289,10 @@ class Intake:
             self.soft_failed += not is_future
             note = f"{event.kind}: {doubt.rule}"
             reason = Reason.FUTURE_TIME if is_future else Reason.SOFT_FAILED
-            effects.append(self._record(Kind.REJECTED, arrival, reason, note))
+            self._record(Kind.REJECTED, arrival, reason, note)
 
-    def due(self, now: float) -> list[tuple[Event, int]]:
-        """Events that were hidden for their time, and are shown from now on; with their positions."""
+    def reveal_due(self, now: float) -> list[tuple[Event, int]]:
+        """Show events whose time has come that were hidden for it; they, with their positions."""
         memory = self._memory
         latest = now * 1000 + self._config.future_ms
         found: list[tuple[Event, int]] = []
@@ -342,13 +325,7 @@ class Intake:
             return None
         return Refusal(Reason.FUTURE_TIME, "its time is ahead of our clock")
 
-    def _reject(
-        self,
-        arrival: Arrival,
-        refusal: Refusal,
-        effects: list[IntakeEffect],
-        placed: list[Placed],
-    ) -> None:
+    def _reject(self, arrival: Arrival, refusal: Refusal, placed: list[Placed]) -> None:
         event = arrival.event
         height = event.tail.height or 0
         self.rejected += 1
@@ -356,7 +333,7 @@ class Intake:
         self._dag.settle(event.id, height)
         if event.kind in CONTROL_KINDS:
             self._control.reject(event.id)
-        effects.append(self._record(Kind.REJECTED, arrival, refusal.reason, refusal.rule))
+        self._record(Kind.REJECTED, arrival, refusal.reason, refusal.rule)
         placed.append(Placed(arrival, Verdict.REJECTED, None, False, refusal))
 
     def _is_too_soft(self, event: Event) -> bool:
@@ -369,20 +346,12 @@ class Intake:
         """Whether something waits for an event, and so somebody builds on it."""
         return event.id in self._lane or self.order.wants(event.id)
 
-    def _shed(self, arrival: Arrival, reason: Reason, effects: list[IntakeEffect]) -> None:
+    def _shed(self, arrival: Arrival, reason: Reason) -> None:
         self._failure.let_go(arrival.event.id)
-        effects.append(self._record(Kind.DROPPED, arrival, reason, arrival.event.kind))
+        self._record(Kind.DROPPED, arrival, reason, arrival.event.kind)
 
-    def _record(self, kind: Kind, arrival: Arrival, reason: Reason | None, note: str) -> Record:
+    def _record(self, kind: Kind, arrival: Arrival, reason: Reason | None, note: str) -> None:
         event = arrival.event
-        return Record(
-            kind,
-            self._room,
-            event.id,
-            event.device,
-            event.seq,
-            peer=arrival.source,
-            hops=arrival.hops,
-            reason=reason,
-            note=note,
-        )
+        whose = (self._room, event.id, event.device, event.seq)
+        source, hops = arrival.source, arrival.hops
+        self._out.record(Record(kind, *whose, peer=source, hops=hops, reason=reason, note=note))

@@ -5,21 +5,28 @@ All contacts are tried at once, members and relays alike; the first page is take
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
-from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.identity.cards import Card
+from linnet.machine.outbox import Outbox
 from linnet.rooms.messages import AskControl, ControlPage
 from linnet.rooms.ticket import Ticket
 
-OWNER = "joining"
 _AGAIN = 3.0
 """Seconds without an answer after which everyone is asked again."""
 
-JoiningEffect: TypeAlias = Send[AskControl] | Hold | Release | SetTimer[Tick] | CancelTimer[Tick]
+
+class JoinEndDue(Timer, frozen=True, gc=False):
+    """A command to join a room has waited as long as it would."""
+
+    room: TopicId
+
+
+class JoinRepeatDue(Timer, frozen=True, gc=False):
+    """Nobody has answered for a while who was asked for a room that is joined."""
+
+    room: TopicId
 
 
 class Joining:
@@ -33,9 +40,11 @@ class Joining:
         contacts: tuple[Contact, ...],
         knock: bool,
         card: Card,
+        out: Outbox,
     ) -> None:
         self.room = room
         self._card = card
+        self._out = out
         self.request = request
         """The command that is to be answered."""
         self.ticket = ticket
@@ -51,31 +60,32 @@ class Joining:
         """Why somebody would not show the room, to be told if nobody does."""
         self._asked = 0
 
-    def begin(self, links: dict[PeerId, None], patience: float) -> list[JoiningEffect]:
+    def begin(self, links: dict[PeerId, None], patience: float) -> None:
         """Turn to everyone at once."""
-        effects: list[JoiningEffect] = [
-            Hold(contact.peer, contact.hints, self._purpose) for contact in self.contacts.values()
-        ]
+        for contact in self.contacts.values():
+            self._out.hold(contact.peer, contact.hints, self._purpose)
         for peer in self.contacts:
             if peer in links:
-                effects += self.up(peer)
-        return [*effects, SetTimer(patience, self._tick)]
+                self.handle_link_up(peer)
+        self._out.set_timer(patience, JoinEndDue(self.room))
 
-    def up(self, peer: PeerId) -> list[JoiningEffect]:
-        """A link is open."""
-        if peer not in self.contacts or self.joined is not None:
-            return []
-        return [*self._ask(peer, ()), SetTimer(_AGAIN, self._again)]
+    def handle_link_up(self, peer: PeerId) -> None:
+        """Ask a contact for the room, now that its link is open."""
+        if peer in self.contacts and self.joined is None:
+            self.ask_page(peer, ())
 
-    def again(self, links: dict[PeerId, None]) -> list[JoiningEffect]:
-        """Nobody has shown the room for a while: a question or an answer may be lost."""
+    def ask_again(self, links: dict[PeerId, None]) -> None:
+        """Ask everyone again: a question or an answer may be lost."""
         if self.joined is not None:
-            return [SetTimer(_AGAIN, self._again)]
+            self._out.set_timer(_AGAIN, JoinRepeatDue(self.room))
+            return
         self.answering = None
-        return [effect for peer in self.contacts if peer in links for effect in self.up(peer)]
+        for peer in self.contacts:
+            if peer in links:
+                self.handle_link_up(peer)
 
-    def down(self, peer: PeerId) -> None:
-        """A link is gone; another contact may answer instead."""
+    def handle_link_down(self, peer: PeerId) -> None:
+        """Let another contact answer instead of one that is gone."""
         if self.answering == peer and self.joined is None:
             self.answering = None
 
@@ -94,27 +104,19 @@ class Joining:
         """Whether a page tells that our join or knock is in the room."""
         return self.joined is not None and self.joined in page.heads
 
-    def more(self, peer: PeerId, heads: tuple[EventId, ...]) -> list[JoiningEffect]:
-        """The next page, from where we are now."""
-        return [*self._ask(peer, heads), SetTimer(_AGAIN, self._again)]
-
-    def _ask(self, peer: PeerId, heads: tuple[EventId, ...]) -> list[JoiningEffect]:
+    def ask_page(self, peer: PeerId, heads: tuple[EventId, ...]) -> None:
+        """Ask for the next page, from where we are now."""
         self._asked += 1
-        return [Send(peer, AskControl(self.room, self._asked, heads, self.ticket, self._card))]
+        self._out.send(peer, AskControl(self.room, self._asked, heads, self.ticket, self._card))
+        self._out.set_timer(_AGAIN, JoinRepeatDue(self.room))
 
-    def end(self) -> list[JoiningEffect]:
-        """It is over, one way or the other."""
-        timers = [CancelTimer(self._tick), CancelTimer(self._again)]
-        return [*timers, *(Release(peer, self._purpose) for peer in self.contacts)]
+    def end(self) -> None:
+        """Let go of everyone: it is over, one way or the other."""
+        self._out.cancel_timer(JoinEndDue(self.room))
+        self._out.cancel_timer(JoinRepeatDue(self.room))
+        for peer in self.contacts:
+            self._out.release(peer, self._purpose)
 
     @property
     def _purpose(self) -> str:
         return f"join/{self.room.hex()}"
-
-    @property
-    def _tick(self) -> Tick:
-        return Tick(OWNER, "patience", self.room)
-
-    @property
-    def _again(self) -> Tick:
-        return Tick(OWNER, "again", self.room)

@@ -13,19 +13,18 @@ from itertools import islice
 import msgspec
 from msgspec.structs import replace
 
-from linnet.core.effects import SetTimer
 from linnet.core.ids import AuthorId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.items import Overdue
 from linnet.event.event import Event
+from linnet.machine.outbox import Outbox
 from linnet.rooms.content import GROUP, member_key
 from linnet.rooms.ledger_rows import RELAYS, EventRow, PersonRow, RelayWord
 from linnet.rooms.results import EventFates, Fate, MemberFate
 from linnet.trace.records import Kind, Record
 
-OWNER = "ledger"
 EVENTS = 10_000
 """Own events of one room that are kept account of: a busy year of one person, and a few megabytes."""
 
@@ -35,12 +34,20 @@ _decode_event = msgspec.msgpack.Decoder(EventRow).decode
 _decode_person = msgspec.msgpack.Decoder(PersonRow).decode
 
 
+class DeadlineDue(Timer, frozen=True, gc=False):
+    """An event of ours was to have arrived everywhere by now."""
+
+    room: TopicId
+    seq: int
+
+
 class Ledger:
     """The fates of our own events of one room. Every call writes what it changed into the cells."""
 
-    def __init__(self, room: TopicId, cells: Cells, limit: int = EVENTS) -> None:
+    def __init__(self, room: TopicId, cells: Cells, out: Outbox, limit: int = EVENTS) -> None:
         self._room = room
         self._cells = cells
+        self._out = out
         self._limit = limit
         self._space = f"ledger/{room.hex()}"
         self._events: dict[int, EventRow] = {}
@@ -67,9 +74,9 @@ class Ledger:
         """Events that are kept account of."""
         return len(self._events)
 
-    def sent(
+    def open_account(
         self, event: Event, people: Sequence[AuthorId], now: float, out: AuthorId | None = None
-    ) -> list[Record]:
+    ) -> None:
         """Open the account of an event of our own that is in the log: for whom it is meant.
 
         `people` are those joined at its control heads, without ourselves and without relays; `out` is whom it
@@ -78,17 +85,18 @@ class Ledger:
         if event.seq is None:
             raise ValueError("an event of a room has a sequence number")
         if event.seq <= self._last:
-            return []
+            return
         self._meant(tuple(people), event.seq)
         self._last = event.seq
         row = EventRow(event.seq, event.id, event.device, event.kind, event.time, now, out=out)
         self._seqs[event.id] = event.seq
         self._events[event.seq] = row
         self._write(row)
-        return self._forget_oldest() if len(self._events) > self._limit else []
+        if len(self._events) > self._limit:
+            self._forget_oldest()
 
-    def acked(self, person: AuthorId, seq: int, now: float) -> list[Record]:
-        """A person is known to have all our events up to this number.
+    def note_ack(self, person: AuthorId, seq: int, now: float) -> None:
+        """Note that a person is known to have all our events up to this number.
 
         Of who was never meant to have any there is no account.
         """
@@ -96,62 +104,56 @@ class Ledger:
         seq = min(seq, self._last)
         self._reached = max(self._reached, seq)
         if row is None or seq <= row.acked:
-            return []
+            return
         row.ack(seq, now)
         self._write_person(person, row)
         event = self._events.get(seq)
         device = None if event is None else event.device
-        return [Record(Kind.ACKED, self._room, device=device, seq=seq, note=member_key(person))]
+        self._out.record(Record(Kind.ACKED, self._room, device=device, seq=seq, note=member_key(person)))
 
-    def at_relay(self, ids: Iterable[EventId], relay: PeerId, now: float) -> list[Record]:
-        """A relay says that it keeps these. Ids that are not in the account are passed over."""
-        records: list[Record] = []
+    def note_kept(self, ids: Iterable[EventId], relay: PeerId, now: float) -> None:
+        """Note that a relay says it keeps these. Ids that are not in the account are passed over."""
         for row in self._rows(ids):
             word = row.relays.get(relay)
             if word is None or not word.holds:
-                records += self._said(row, relay, RelayWord(True, True, now, None))
-        return records
+                self._keep_word(row, relay, RelayWord(True, True, now, None))
 
-    def expired(self, ids: Iterable[EventId], relay: PeerId, reason: Reason, now: float) -> list[Record]:
-        """A relay says that it kept these and keeps them no longer."""
-        records: list[Record] = []
+    def note_expiry(self, ids: Iterable[EventId], relay: PeerId, reason: Reason, now: float) -> None:
+        """Note that a relay says it kept these and keeps them no longer."""
         for row in self._rows(ids):
             word = row.relays.get(relay)
             if word is None or word.holds or not word.held:
-                records += self._said(row, relay, RelayWord(False, True, now, reason))
-                records.append(self._record(Kind.EXPIRED, row, reason, relay, None))
-        return records
+                self._keep_word(row, relay, RelayWord(False, True, now, reason))
+                self._out.record(self._record(Kind.EXPIRED, row, reason, relay, None))
 
-    def forgot(self, relay: PeerId, now: float) -> list[Record]:
-        """A relay has lost what it had: that it held anything counts no longer."""
+    def note_loss(self, relay: PeerId, now: float) -> None:
+        """Note that a relay has lost what it had: that it held anything counts no longer."""
         held = [row.id for row in self._events.values() if (word := row.relays.get(relay)) and word.holds]
-        return self.expired(held, relay, Reason.LOST, now)
+        self.note_expiry(held, relay, Reason.LOST, now)
 
-    def relay_refused(self, event: EventId, relay: PeerId, reason: Reason, now: float) -> list[Record]:
-        """A relay did not take an event; what it holds or held already it cannot refuse."""
-        records: list[Record] = []
+    def note_relay_refusal(self, event: EventId, relay: PeerId, reason: Reason, now: float) -> None:
+        """Note that a relay did not take an event; what it holds or held already it cannot refuse."""
         for row in self._rows((event,)):
             word = row.relays.get(relay)
             if word is None or not word.held:
-                records += self._said(row, relay, RelayWord(False, False, now, reason))
-                records.append(self._record(Kind.REJECTED, row, reason, relay, "refused by a relay"))
-        return records
+                self._keep_word(row, relay, RelayWord(False, False, now, reason))
+                self._out.record(self._record(Kind.REJECTED, row, reason, relay, "refused by a relay"))
 
-    def refused(self, event: EventId, person: AuthorId, reason: Reason, now: float) -> list[Record]:
-        """A member that an event was meant for does not take it."""
+    def note_refusal(self, event: EventId, person: AuthorId, reason: Reason, now: float) -> None:
+        """Note that a member that an event was meant for does not take it."""
         seq = self._seqs.get(event)
         member = self._people.get(person)
         if seq is None or member is None or not member.meant(seq):
-            return []
+            return
         row = self._events[seq]
         if person in row.refused:
-            return []
+            return
         row.refused[person] = (now, reason)
         self._write(row)
-        return [self._record(Kind.REJECTED, row, reason, None, "refused by a member")]
+        self._out.record(self._record(Kind.REJECTED, row, reason, None, "refused by a member"))
 
-    def receipts_off(self, person: AuthorId, off: bool) -> None:
-        """Whether a member says that it gives no receipts. The caller names members only."""
+    def note_receipts_off(self, person: AuthorId, off: bool) -> None:
+        """Note whether a member says that it gives no receipts. The caller names members only."""
         row = self._people.get(person)
         if row is None:
             if not off:
@@ -194,26 +196,25 @@ class Ledger:
 
     # Deadlines.
 
-    def deadline(self, event: EventId, seconds: float, now: float) -> list[SetTimer[Tick]]:
+    def set_deadline(self, event: EventId, seconds: float, now: float) -> None:
         """Look after so many seconds at whom an event of ours has not arrived."""
-        timers: list[SetTimer[Tick]] = []
         for row in self._rows((event,)):
             row.deadline = now + seconds
             self._write(row)
-            timers.append(SetTimer(max(0.0, seconds), self._tick(row.seq)))
-        return timers
+            self._out.set_timer(max(0.0, seconds), DeadlineDue(self._room, row.seq))
 
-    def started(self, now: float) -> list[SetTimer[Tick]]:
-        """The timers of a node that starts: deadlines hold on while it is down."""
-        return [
-            SetTimer(max(0.0, row.deadline - now), self._tick(row.seq))
-            for row in self._events.values()
-            if row.deadline is not None
-        ]
+    def start(self, now: float) -> None:
+        """Set the timers of a node that starts: deadlines hold on while it is down."""
+        for row in self._events.values():
+            if row.deadline is not None:
+                self._out.set_timer(max(0.0, row.deadline - now), DeadlineDue(self._room, row.seq))
 
-    def fired(self, tick: Tick) -> tuple[Overdue, Record] | None:
-        """A deadline has passed; None if everybody has the event, or there is no account of it any more."""
-        row = self._events.get(int.from_bytes(tick.key[32:], "big"))
+    def handle_deadline(self, seq: int) -> Overdue | None:
+        """Tell whom an event has not reached by its deadline.
+
+        None if everybody has the event, or there is no account of it any more.
+        """
+        row = self._events.get(seq)
         if row is None or row.deadline is None:
             return None
         row.deadline = None
@@ -226,7 +227,8 @@ class Ledger:
         if not late:
             return None
         note = f"not known to have arrived at {len(late)}"
-        return Overdue(self._room, row.id, late), self._record(Kind.EXPIRED, row, Reason.OVERDUE, None, note)
+        self._out.record(self._record(Kind.EXPIRED, row, Reason.OVERDUE, None, note))
+        return Overdue(self._room, row.id, late)
 
     # What the rows are made of.
 
@@ -248,14 +250,14 @@ class Ledger:
                 self._write_person(person, row)
         self._audience = people
 
-    def _said(self, row: EventRow, relay: PeerId, word: RelayWord) -> list[Record]:
+    def _keep_word(self, row: EventRow, relay: PeerId, word: RelayWord) -> None:
         """Write down a relay's word on an event, if there is room for another relay."""
         if relay not in row.relays and len(row.relays) >= RELAYS:
             note = "a relay's word on it is not kept"
-            return [self._record(Kind.DROPPED, row, Reason.TOO_MANY, relay, note)]
+            self._out.record(self._record(Kind.DROPPED, row, Reason.TOO_MANY, relay, note))
+            return
         row.relays[relay] = word
         self._write(row)
-        return []
 
     def _fates(self, row: EventRow) -> EventFates:
         members = (
@@ -288,7 +290,7 @@ class Ledger:
             return MemberFate(person, fate, last.at, (), last.reason)
         return MemberFate(person, Fate.PENDING, None, (), None)
 
-    def _forget_oldest(self) -> list[Record]:
+    def _forget_oldest(self) -> None:
         """Let the oldest sixteenth go, so that it is recorded once in a while and not with every event."""
         many = len(self._events) - self._limit + self._limit // 16
         gone = [row for row, _ in zip(self._events.values(), range(many), strict=False)]
@@ -305,7 +307,7 @@ class Ledger:
         deadlines = sum(row.deadline is not None for row in gone)
         note = f"fates of our oldest events, with {deadlines} deadlines"
         record = self._record(Kind.EVICTED, gone[-1], Reason.TOO_MANY, None, note)
-        return [replace(record, seq=gone[0].seq, events=len(gone))]
+        self._out.record(replace(record, seq=gone[0].seq, events=len(gone)))
 
     def _rows(self, ids: Iterable[EventId]) -> list[EventRow]:
         return [self._events[self._seqs[event]] for event in ids if event in self._seqs]
@@ -333,6 +335,3 @@ class Ledger:
             reason=reason,
             note=note,
         )
-
-    def _tick(self, seq: int) -> Tick:
-        return Tick(OWNER, "deadline", self._room + seq.to_bytes(8, "big"))

@@ -13,32 +13,19 @@ There are no timers here: what is due is looked at whenever something happens.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
-from typing import Any, TypeAlias, assert_never
+from collections.abc import Callable, Container, Iterable
+from typing import assert_never
 
-from linnet.core.effects import Blame, CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
-from linnet.core.timers import Tick
 from linnet.delivery.context import Context
+from linnet.machine.outbox import Outbox
 from linnet.overlay.config import DEFAULT_DEGREE, Overlay
 from linnet.overlay.mesh import Mesh
-from linnet.overlay.messages import OverlayMessage
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, OverlayNotice, StorageKnown
 from linnet.overlay.overlays import Overlays
-from linnet.overlay.trackerless.messages import TrackerlessMessage
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.contact_book import BOOK, ContactBook
 from linnet.trace.records import Kind, Record
-
-NeighborsEffect: TypeAlias = (
-    Send[OverlayMessage | TrackerlessMessage]
-    | Hold
-    | Release
-    | Blame
-    | SetTimer[Tick]
-    | CancelTimer[Tick]
-    | Record
-)
 
 _FRESH = 7 * 86_400.0
 """Seconds since a device was met after which it is tried only when the others have been."""
@@ -63,6 +50,7 @@ class Neighbors:
         context: Context,
         config: RoomsConfig,
         overlays: Overlays,
+        out: Outbox,
         trackers: tuple[Contact, ...] = (),
         degree: int = DEFAULT_DEGREE,
         overlay: Overlay = Overlay.TRACKER,
@@ -72,12 +60,13 @@ class Neighbors:
         self._links = context.links
         self._most = config.mesh
         self._overlays = overlays
+        self._out = out
         self._overlay = overlay
         self._trackers = trackers
         self._degree = degree
-        self._book = ContactBook(room, context.store.cells)
+        self._book = ContactBook(room, context.store.cells, out)
         # Not the topic alone, under which the tracker's graph holds its own.
-        self._mesh = Mesh(room, 0, context.peer, context.rng, f"mesh {room.hex()[:16]}")
+        self._mesh = Mesh(room, 0, context.peer, context.rng, out, f"mesh {room.hex()[:16]}")
         self._is_on = False
         self._online: dict[PeerId, None] = {}
         self._graph: dict[PeerId, None] = {}
@@ -134,78 +123,78 @@ class Neighbors:
         """Relays and devices that were met, where they were met, to tell others."""
         return self._book.share(limit, self._relays.values())
 
-    def start(self, now: float) -> list[NeighborsEffect]:
+    def start(self, now: float) -> None:
         """Turn to everyone who is known, at once, as far as the limit lets; also when we are back."""
-        effects: list[NeighborsEffect] = []
         if self._is_on:
-            effects += self._mesh.retry()
+            self._mesh.retry()
         self._is_on = True
         peers = [peer for peer in self._book.by_freshness() if peer not in self._relays]
         fresh = [peer for peer in peers if self._met(peer) >= now - _FRESH]
-        effects += self._mesh.know(map(self._book.contact, fresh))
-        effects += self._mesh.know(map(self._book.contact, peers[len(fresh) :]), doubtful=True)
-        return effects + self._settle(now)
+        self._mesh.add(map(self._book.contact, fresh))
+        self._mesh.add(map(self._book.contact, peers[len(fresh) :]), doubtful=True)
+        self.settle(now)
 
-    def stop(self, now: float) -> list[NeighborsEffect]:
+    def stop(self, now: float) -> None:
         """Let go of everyone: we have left, or the node stops."""
         self._is_on = False
-        effects: list[NeighborsEffect] = [*self._mesh.resize(0)]
+        self._mesh.resize(0)
         for peer in self._online:
-            effects += self._mesh.unlinked(peer)
+            self._mesh.handle_link_down(peer)
         self._online, self._silent = {}, {}
-        return [*effects, *self._leave(now)]
+        self._leave(now)
 
-    def know(self, contacts: Iterable[Contact], now: float) -> list[NeighborsEffect]:
-        """Somebody tells of these: a greeting, an invitation."""
-        effects: list[NeighborsEffect] = []
+    def add(self, contacts: Iterable[Contact], now: float) -> None:
+        """Turn to devices that somebody tells of, in a greeting or an invitation."""
         for contact in contacts:
             peer = contact.peer
             if peer == self._ours or peer in self._expelled or peer in self._relays:
                 continue
-            effects += self._noted(self._book.told(contact))
+            self._forget_evicted(self._book.note_hearsay(contact))
             if peer in self._book:
-                effects += self._mesh.know([self._book.contact(peer)])
-        return effects + self._settle(now)
+                self._mesh.add([self._book.contact(peer)])
+        self.settle(now)
 
-    def relays(self, contacts: Iterable[Contact], now: float) -> list[NeighborsEffect]:
-        """The relays of the room, all of them. They are told to others, but held by `RelayUse` alone."""
+    def set_relays(self, contacts: Iterable[Contact], now: float) -> None:
+        """Know the relays of the room, all of them: they are told to others, but held by `RelayUse` alone."""
         self._relays = {contact.peer: contact for contact in contacts if contact.peer != self._ours}
-        effects: list[NeighborsEffect] = []
         for peer in self._relays:
             self._book.forget(peer)
-            effects += self._mesh.forget(peer)
-            effects += self._offline(peer)
-        return effects + self._settle(now)
+            self._mesh.forget(peer)
+            self._remove_online(peer)
+        self.settle(now)
 
-    def greeted(self, peer: PeerId, contact: Contact, person: AuthorId, now: float) -> list[NeighborsEffect]:
-        """A device of a member is here: the caller has seen that it is one."""
+    def handle_greeting(self, peer: PeerId, contact: Contact, person: AuthorId, now: float) -> None:
+        """Count a device of a member as online: the caller has seen that it is one."""
         if peer in self._relays or peer == self._ours:
-            return []
+            return
         self._expelled.pop(peer, None)
         self._silent.pop(peer, None)
-        effects = self._noted(self._book.met(Contact(peer, contact.hints), person, now))
+        self._forget_evicted(self._book.note_meeting(Contact(peer, contact.hints), person, now))
         if peer not in self._online:
             self._online[peer] = None
-            effects += self._told_overlay()
-        effects += self._mesh.know([self._book.contact(peer)])
-        return [*effects, *self._mesh.linked(peer), *self._settle(now)]
+            self._record_online()
+        self._mesh.add([self._book.contact(peer)])
+        self._mesh.handle_link_up(peer)
+        self.settle(now)
 
-    def down(self, peer: PeerId, now: float) -> list[NeighborsEffect]:
-        """A link is gone."""
+    def handle_link_down(self, peer: PeerId, now: float) -> None:
+        """Count a device as offline."""
         self._silent.pop(peer, None)
-        return [*self._offline(peer), *self._mesh.unlinked(peer), *self._settle(now)]
+        self._remove_online(peer)
+        self._mesh.handle_link_down(peer)
+        self.settle(now)
 
-    def dial_failed(self, peer: PeerId, now: float) -> list[NeighborsEffect]:
-        """No link came of dialling."""
-        return [*self._mesh.dial_failed(peer), *self._settle(now)]
+    def handle_dial_failed(self, peer: PeerId, now: float) -> None:
+        """Give the next its turn, if no link came of dialling."""
+        self._mesh.handle_dial_failed(peer)
+        self.settle(now)
 
-    def expelled(self, who: PeerId | AuthorId, now: float) -> list[NeighborsEffect]:
-        """A device, or a person with all devices, is no member: banned, left, or refused at the door.
+    def expel(self, who: PeerId | AuthorId, now: float) -> None:
+        """Let go of a device, or of a person with all devices, that is no member: banned, left, or refused.
 
-        Let go and not held again, until it has greeted as a member or is `admitted`.
+        It is not held again until it has greeted as a member or is admitted (`admit`).
         """
         peers = {PeerId(who): None} | dict.fromkeys(self._book.devices_of(AuthorId(who)))
-        effects: list[NeighborsEffect] = []
         for peer in peers:
             known = self._book.find(peer)
             if known is None and peer not in self._online and peer not in self._mesh.held:
@@ -216,22 +205,19 @@ class Neighbors:
             if len(self._expelled) > BOOK:
                 del self._expelled[next(iter(self._expelled))]
             self._book.forget(peer)
-            effects += [*self._offline(peer), *self._mesh.forget(peer)]
-        return effects + self._settle(now)
+            self._remove_online(peer)
+            self._mesh.forget(peer)
+        self.settle(now)
 
-    def admitted(self, person: AuthorId, now: float) -> list[NeighborsEffect]:
-        """A person who was expelled is a member again, and may not know it: their devices are sought."""
+    def admit(self, person: AuthorId, now: float) -> None:
+        """Seek the devices of a person who was expelled and is a member again, and may not know it."""
         back = {peer: contact for peer, (whose, contact) in self._expelled.items() if whose == person}
         for peer in back:
             del self._expelled[peer]
-        return self.know([contact for contact in back.values() if contact is not None], now)
+        self.add([contact for contact in back.values() if contact is not None], now)
 
-    def settle(self, now: float) -> list[NeighborsEffect]:
-        """What may be said on local networks is another now."""
-        return self._settle(now)
-
-    def noticed(self, notice: OverlayNotice, now: float) -> list[NeighborsEffect]:
-        """The tracker overlay says who is a neighbour in its graph."""
+    def handle_notice(self, notice: OverlayNotice, now: float) -> None:
+        """Note who is a neighbour in the overlay's graph."""
         match notice:
             case NeighborUp(_, peer):
                 self._graph[peer] = None
@@ -241,25 +227,24 @@ class Neighbors:
                 pass  # Links to some at random stay until there is a graph.
             case _:
                 assert_never(notice)
-        return self._settle(now)
+        self.settle(now)
 
-    def _settle(self, now: float) -> list[NeighborsEffect]:
+    def settle(self, now: float) -> None:
         """Look whether all is as it should be: mesh or graph, and whether those we hold greet us."""
         if not self._is_on:
-            return []
-        effects: list[NeighborsEffect] = []
+            return
         is_lonely = self._is_lonely(now)
         if not self._in_graph and (self._wants_graph() or is_lonely):
-            effects += self._join(now)
+            self._join(now)
         elif (
             self._in_graph and not self._is_ring and (self._was_near or self._is_over(now)) and not is_lonely
         ):
-            effects += self._leave(now)
+            self._leave(now)
         if not self._graph:
-            effects += self._mesh.resize(self._most)
+            self._mesh.resize(self._most)
         elif len(self._graph) >= self._degree // 2 and self._is_crowded():
-            effects += self._mesh.resize(0)
-        return effects + self._pass_over_silent(now)
+            self._mesh.resize(0)
+        self._pass_over_silent(now)
 
     @property
     def _is_near(self) -> bool:
@@ -295,70 +280,64 @@ class Neighbors:
         there = max(len(self._online), self._book.met_since(now - _LIVELY))
         return now >= self._stay_until and there <= self._most * 3 // 4
 
-    def _join(self, now: float) -> list[NeighborsEffect]:
+    def _join(self, now: float) -> None:
         left_in_vain = now - self._left_at < _LIVELY
         self._stay = min(2 * self._stay, _STAY_MOST) if left_in_vain else _STAY_FIRST
         self._in_graph, self._stay_until = True, now + self._stay
         self._was_near = self._is_near
         met = map(self._book.contact, self._book.by_freshness()[:_TOLD])
         contacts = () if self._is_near else tuple(met)
-        joined = self._overlays.collect(
+        overlay = Overlay.RING if self._is_near else self._overlay
+        # Who has us as a neighbour already is one at once.
+        self._graph |= self._change_overlay(
             lambda: self._overlays.join(
-                self._room,
-                Overlay.RING if self._is_near else self._overlay,
-                self._trackers,
-                self._degree,
-                False,
-                False,
-                now,
-                contacts,
+                self._room, overlay, self._trackers, self._degree, False, False, now, contacts
             )
         )
-        # Who has us as a neighbour already is one at once.
-        self._graph.update((each.peer, None) for each in joined if isinstance(each, NeighborUp))
-        return self._without_notices(joined)
 
-    def _leave(self, now: float) -> list[NeighborsEffect]:
+    def _leave(self, now: float) -> None:
         if not self._in_graph:
-            return []
+            return
         self._in_graph, self._left_at = False, now
-        left = self._without_notices(self._overlays.collect(lambda: self._overlays.leave(self._room, now)))
+        self._change_overlay(lambda: self._overlays.leave(self._room, now))
         self._graph = {}
-        return left
 
-    def _without_notices(self, effects: Iterable[Any]) -> list[NeighborsEffect]:
-        """Notices of our own joining and leaving tell nothing that is not known here."""
-        notices = (NeighborUp, NeighborDown, StorageKnown, JoinRefused)
-        return [effect for effect in effects if not isinstance(effect, notices)]
+    def _change_overlay(self, change: Callable[[], None]) -> dict[PeerId, None]:
+        """Join or leave the graph; those who are neighbours at once.
 
-    def _pass_over_silent(self, now: float) -> list[NeighborsEffect]:
-        """A peer that is there and does not greet is no better than one that does not answer."""
+        Notices of our own joining and leaving tell nothing that is not known here: nobody is to hear them.
+        """
+        neighbors: dict[PeerId, None] = {}
+        for said in self._overlays.collect(change):
+            if isinstance(said, NeighborUp):
+                neighbors[said.peer] = None
+            elif not isinstance(said, NeighborDown | StorageKnown | JoinRefused):
+                self._out.add(said)
+        return neighbors
+
+    def _pass_over_silent(self, now: float) -> None:
+        """Pass over a peer that is there and does not greet: it is no better than a silent one."""
         there = [peer for peer in self._mesh.held if peer in self._links and peer not in self._online]
         self._silent = {peer: self._silent.get(peer, now) for peer in there}
-        effects: list[NeighborsEffect] = []
         for peer in there:
             if now - self._silent[peer] >= _GREETING:
                 self._silent[peer] = now
-                effects += self._mesh.dial_failed(peer)
-        return effects
+                self._mesh.handle_dial_failed(peer)
 
-    def _noted(self, dropped: list[Record]) -> list[NeighborsEffect]:
-        """Whoever has no place in the book any more is not tried any more."""
-        effects: list[NeighborsEffect] = []
-        for record in dropped:
-            effects.append(record)
-            if record.peer is not None and record.peer not in self._online:
-                effects += self._mesh.forget(record.peer)
-        return effects
+    def _forget_evicted(self, peer: PeerId | None) -> None:
+        """Try a device no more that has no place in the book any more, unless it is here."""
+        if peer is not None and peer not in self._online:
+            self._mesh.forget(peer)
 
-    def _offline(self, peer: PeerId) -> list[NeighborsEffect]:
-        return self._told_overlay() if self._online.pop(peer, self) is None else []
+    def _remove_online(self, peer: PeerId) -> None:
+        if self._online.pop(peer, self) is None:
+            self._record_online()
 
-    def _told_overlay(self) -> list[NeighborsEffect]:
-        """A record of whom we have links to; in a graph the overlay makes it."""
-        if self._in_graph:
-            return []
-        return [Record(Kind.OVERLAY, self._room, note=",".join(peer[:4].hex() for peer in self._online))]
+    def _record_online(self) -> None:
+        """Record whom we have links to; in a graph the overlay does."""
+        if not self._in_graph:
+            note = ",".join(peer[:4].hex() for peer in self._online)
+            self._out.record(Record(Kind.OVERLAY, self._room, note=note))
 
     def _met(self, peer: PeerId) -> float:
         known = self._book.find(peer)

@@ -17,6 +17,7 @@ from linnet.delivery.flood import Flood
 from linnet.delivery.sorted_ids import SortedIds
 from linnet.event.event import Event, Verified
 from linnet.identity.cards import check_dates
+from linnet.machine.outbox import Outbox
 from linnet.overlay.config import Overlay
 from linnet.overlay.overlays import Overlays
 from linnet.rooms.access.control_dag import ControlDag
@@ -27,7 +28,7 @@ from linnet.rooms.chunks import Chunks
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import CREATE, REDACTION, create_of, redaction_of
 from linnet.rooms.guests import Guests
-from linnet.rooms.intake import Intake, IntakeEffect
+from linnet.rooms.intake import Intake
 from linnet.rooms.ledger import Ledger
 from linnet.rooms.memory import RoomMemory
 from linnet.rooms.neighbors import Neighbors
@@ -49,6 +50,7 @@ class Setting:
         self,
         context: Context,
         config: RoomsConfig,
+        out: Outbox,
         overlays: Overlays,
         trackers: tuple[Contact, ...],
         listens: tuple[str, ...],
@@ -57,6 +59,7 @@ class Setting:
     ) -> None:
         self.context = context
         self.config = config
+        self.out = out
         self.overlays = overlays
         self.overlay = overlay if only is None else Overlay.TRACKER
         """Who says who the neighbours are: a tracker in large rooms, or a ring, which also finds members."""
@@ -83,10 +86,11 @@ class Parts:
     """The parts of one room. They know each other as far as they must, and nothing of the whole."""
 
     def __init__(self, create: Verified, setting: Setting) -> None:
-        context, config = setting.context, setting.config
+        context, config, out = setting.context, setting.config, setting.out
         room = self.id = TopicId(create.head)
         self.context = context
         self.config = config
+        self.out = out
         self.listens = setting.listens
         cells = context.store.cells
         self._redactions: dict[EventId, list[Event]] = {}
@@ -104,37 +108,37 @@ class Parts:
             bytes=config.waiting_bytes,
             ids=config.page_events,
         )
-        order: Barriers[Arrival] = Barriers(room, self.dag, barriers)
+        order: Barriers[Arrival] = Barriers(room, self.dag, barriers, out)
         self.intake = Intake(
-            room, context, config, self.control, self.dag, self.ids, self.plain, self.memory, order
+            room, context, config, self.control, self.dag, self.ids, self.plain, self.memory, order, out
         )
         self.author = Author(context, self.control, self.dag, self.intake.places.claimed)
         self.guests = Guests(self.control, context.cards, context.card_check)
         self.flood = Flood(room)
         self.serving = Serving(room, self.memory, context.cards, self.control, self.dag, config)
-        self.sync = Sync(room, context.peer, config, self.control, self.dag, self.ids)
+        self.sync = Sync(room, context.peer, config, self.control, self.dag, self.ids, out)
         content = create_of(create.events[0])
         self.secrecy: Secrecy | None = None
         """The keys of the room; None if it is not encrypted."""
         if content.newcomers is not None:
-            self.secrecy = Secrecy(room, context, self.control, self.memory, content.newcomers)
+            self.secrecy = Secrecy(room, context, self.control, self.memory, content.newcomers, out)
         self.timeline = Timeline()
-        self.readers = Readers(room, context, self.memory, self.secrecy, self.timeline)
-        self.ledger = Ledger(room, cells, config.ledger_events)
-        self.receipts = Receipts(room, context, config)
+        self.readers = Readers(room, context, self.memory, out, self.secrecy, self.timeline)
+        self.ledger = Ledger(room, cells, out, config.ledger_events)
+        self.receipts = Receipts(room, context, config, out)
         mesh = config if setting.only is None else replace(config, mesh=0)
         self.neighbors = Neighbors(
-            room, context, mesh, setting.overlays, setting.trackers, overlay=setting.overlay
+            room, context, mesh, setting.overlays, out, setting.trackers, overlay=setting.overlay
         )
         if setting.only is not None:
             self.neighbors.nearby = setting.nearby
         self.relays = RelayUse(
-            room, context.peer, config, cells, setting.relay_seed, context.links, setting.only
+            room, context.peer, config, cells, setting.relay_seed, context.links, out, setting.only
         )
-        self.chunks = Chunks(room, cells, config)
+        self.chunks = Chunks(room, cells, config, out)
 
-    def load(self, now: float) -> tuple[list[IntakeEffect], list[Placed]]:
-        """Read the room back from the store."""
+    def load(self, now: float) -> list[Placed]:
+        """Read the room back from the store; events that have their places only now."""
         for refused, height in self.memory.rejected.items():
             self.dag.settle(refused, height)
             self.control.reject(refused)
@@ -143,29 +147,25 @@ class Parts:
         held: list[Verified] = []
         for verified in self.memory.events():
             if self.intake.recall(verified):
-                self.saw(verified.events[0])
+                self.note_event(verified.events[0])
             else:
                 self.author.saw(verified.events[0])
                 held.append(verified)
-        effects: list[IntakeEffect] = []
         placed: list[Placed] = []
         for damage in self.memory.damaged.values():
             self.author.lost(damage)
         for verified in held:
-            more, put = self.intake.take(Arrival(verified, None, 0, 0), now)
-            effects += more
-            placed += put
-        effects += self.intake.order.ask_again(self.memory.damaged, now)
+            placed += self.intake.take(Arrival(verified, None, 0, 0), now)
+        self.intake.order.ask_again(self.memory.damaged, now)
         if held:
             note = "waits for control events that are damaged"
-            effects.append(Record(Kind.DROPPED, self.id, events=len(held), reason=Reason.DAMAGED, note=note))
+            lost = Record(Kind.DROPPED, self.id, events=len(held), reason=Reason.DAMAGED, note=note)
+            self.out.record(lost)
         for verified in self.memory.early():
             event = verified.events[0]
             self.author.saw(event)
-            more, put = self.intake.recall_early(verified, now)
-            effects += more
-            placed += put
-        return effects, placed
+            placed += self.intake.recall_early(verified, now)
+        return placed
 
     def silenced(self, now: float) -> tuple[Reason, str] | None:
         """Why nothing can be said here for now; None: it can.
@@ -183,8 +183,8 @@ class Parts:
             return error.reason, f"by our clock {error.detail}: set the clock right, or renew the card"
         return None
 
-    def saw(self, event: Event) -> None:
-        """An event has its place: remember what it means for those that follow."""
+    def note_event(self, event: Event) -> None:
+        """Remember what an event that has its place means for those that follow."""
         self.author.saw(event)
         self.timeline.add(event, causes_of(event))
         if event.kind == REDACTION and self.memory.is_shown(event.id):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from linnet.core.effects import AfterCommit, Deliver, Reply, Send
+from linnet.core.effects import AfterCommit
 from linnet.core.errors import Refused as LocallyRefused
 from linnet.core.ids import AuthorId, EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
 from linnet.delivery.flood import FloodEffect
-from linnet.delivery.items import Item
 from linnet.event.event import Event, Verified
 from linnet.groups.agreement import Draft as GroupDraft
 from linnet.rooms.access.facts import person_of
@@ -26,12 +25,11 @@ from linnet.rooms.content import (
     content_of,
     member_key,
 )
-from linnet.rooms.effects import RoomEffect, RoomPromise, RoomStep
 from linnet.rooms.governing import Draft
 from linnet.rooms.messages import Refused, RoomReceipt
 from linnet.rooms.parts import Parts
 from linnet.rooms.relay_notices import Parcel
-from linnet.rooms.results import RoomResult, Sent
+from linnet.rooms.results import Sent
 from linnet.rooms.secrecy.outgoing import Sealed
 from linnet.trace.records import Kind, Record
 
@@ -41,56 +39,59 @@ class Passing:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._out = parts.out
 
-    def placed(self, placed: Iterable[Placed], now: float) -> list[RoomStep]:
-        """Events have their places, or were refused them."""
-        effects: list[RoomStep] = []
+    def pass_on(self, placed: Iterable[Placed], now: float) -> None:
+        """Do what follows for events that have their places, or were refused them."""
         parts = self._parts
         grown = False
         for each in placed:
             if each.verdict is Verdict.REJECTED:
-                effects += self._refused(each)
+                self._refuse(each)
                 continue
             foreign = each.arrival.source is not None
             if each.verdict is Verdict.EARLY:
                 # It has no place yet, but others can judge it.
-                effects += self.spread(each.arrival, now) if foreign else []
+                if foreign:
+                    self._spread(each.arrival, now)
                 continue
             grown = True
             event = each.arrival.event
             if each.again:
-                parts.saw(event)  # All else has followed when it had its place first.
+                parts.note_event(event)  # All else has followed when it had its place first.
                 continue
             if parts.secrecy is not None:
-                effects += parts.secrecy.placed(event, each.position, now)
-            parts.saw(event)
-            effects += self._acknowledged(event, now)
+                parts.secrecy.follow(event, each.position, now)
+            parts.note_event(event)
+            self._note_acks(event, now)
             if each.verdict is Verdict.ACCEPTED:
-                effects += self._shown(each)
+                self._show(each)
             else:
-                effects += self._doubted(each)
+                self._tell_author(each)
             is_new = foreign and not each.was_early
             if is_new and (each.verdict is Verdict.ACCEPTED or event.kind in (*CONTROL_KINDS, GROUP)):
-                effects += self.spread(each.arrival, now)
+                self._spread(each.arrival, now)
         if grown:
-            effects += parts.receipts.ours(parts.dag.heads)
-        return effects
+            parts.receipts.note_heads(parts.dag.heads)
 
-    def reveal(self, now: float) -> list[RoomStep]:
+    def reveal(self, now: float) -> None:
         """Show what was hidden only because its time was ahead of our clock, and is no more."""
         parts = self._parts
-        effects: list[RoomStep] = []
-        for event, position in parts.intake.due(now):
-            parts.saw(event)
+        revealed = parts.intake.reveal_due(now)
+        for event, position in revealed:
+            parts.note_event(event)
             note = f"{event.kind}: its time has come"
             shown = Record(Kind.DELIVERED, parts.id, event.id, event.device, event.seq, note=note)
-            effects.append(AfterCommit((*parts.readers.revealed(position, event), shown)))
-        if effects:
-            effects += parts.receipts.ours(parts.dag.heads)
-        return effects
+            parts.readers.reveal(position, event)
+            self._out.committed.record(shown)
+        if revealed:
+            parts.receipts.note_heads(parts.dag.heads)
 
-    def spread(self, arrival: Arrival, now: float) -> list[FloodEffect]:
+    def _spread(self, arrival: Arrival, now: float) -> None:
         """Pass an event on to every member who is here, but not back."""
+        self._out.extend(self._copies(arrival, now))
+
+    def _copies(self, arrival: Arrival, now: float) -> list[FloodEffect]:
         event = arrival.event
         card = self._parts.context.cards.find(event.author, event.device)
         if card is None:
@@ -100,41 +101,41 @@ class Passing:
             arrival.verified, card, sources, arrival.hops + 1, arrival.age_us, now
         )
 
-    def say(
-        self, drafts: Iterable[Draft], now: float
-    ) -> tuple[list[Verified], Declined | None, list[RoomStep]]:
-        """Events of our own: made, judged as everyone will judge them, written, and sent to all."""
+    def say(self, drafts: Iterable[Draft], now: float) -> tuple[list[Verified], Declined | None]:
+        """Make events of our own, judge them as everyone will, write them, and send them to all.
+
+        Returns those that were made, and why there are no more of them, if so.
+        """
         made: list[Verified] = []
-        effects: list[RoomStep] = []
         drafts = tuple(drafts)
         silenced = self._parts.silenced(now)
         if silenced is not None:
-            return made, Declined(*silenced), effects
+            return made, Declined(*silenced)
         try:
             for draft in drafts:
                 check_limits(*draft)  # All of them, before any is out.
         except LocallyRefused as error:
-            return made, Declined(error.reason, error.detail), effects
+            return made, Declined(error.reason, error.detail)
         for draft in drafts:
             try:
                 verified, sealed = self._make(draft, now)
             except LocallyRefused as error:
-                return made, Declined(error.reason, error.detail), effects
+                return made, Declined(error.reason, error.detail)
             event = verified.events[0]
             refusal = self._parts.control.judge(event) or self._parts.control.doubt(event)
             if refusal is not None:
-                return made, Declined(refusal.reason, refusal.rule), effects
+                return made, Declined(refusal.reason, refusal.rule)
             if not self._parts.intake.order.fits(causes_of(event), sum(map(len, verified.unit.tails))):
                 detail = "too much waits for events that are missing here"
-                return made, Declined(Reason.QUEUE_FULL, detail), effects
+                return made, Declined(Reason.QUEUE_FULL, detail)
             made.append(verified)
             if sealed is not None and self._parts.secrecy is not None:
                 self._parts.secrecy.opening.sealed(sealed, event.id)
-            effects += self._said(verified, now)
-        return made, None, effects
+            self._publish(verified, now)
+        return made, None
 
-    def say_group(self, draft: GroupDraft, now: float) -> list[RoomStep]:
-        """An operation of ours on the room's keys: after what it answers, and nobody's dependency."""
+    def say_group(self, draft: GroupDraft, now: float) -> None:
+        """Say an operation of ours on the room's keys: after what it answers, and nobody's dependency."""
         secrecy = self._parts.secrecy
         if secrecy is None:
             raise LocallyRefused(Reason.NOT_ALLOWED, "the room is not encrypted")
@@ -146,8 +147,8 @@ class Passing:
         refusal = self._parts.control.judge(event) or self._parts.control.doubt(event)
         if refusal is not None:
             raise LocallyRefused(refusal.reason, refusal.rule)
-        records = secrecy.sent(draft, event.id, now)
-        return [*records, *self._said(verified, now)]
+        secrecy.follow_own(draft, event.id, now)
+        self._publish(verified, now)
 
     def _make(self, draft: Draft, now: float) -> tuple[Verified, Sealed | None]:
         """An event of our own, sealed where the room is encrypted."""
@@ -162,31 +163,25 @@ class Passing:
         sealed = secrecy.opening.seal(draft.body, now)
         return author.make(draft.kind, draft.key, b"", now, seal=sealed.fill), sealed
 
-    def answer(
-        self, request: int, made: list[Verified], declined: Declined | None
-    ) -> AfterCommit[RoomPromise]:
-        """What the application is told of events of its own."""
+    def answer(self, request: int, made: list[Verified], declined: Declined | None) -> None:
+        """Tell the application what became of events of its own."""
         parts = self._parts
-        result: RoomResult = Sent(
-            parts.id, tuple(unit.head for unit in made), len(parts.guests.members), parts.relays.up
-        )
-        return AfterCommit((Reply(request, result if declined is None else declined),))
+        sent = Sent(parts.id, tuple(unit.head for unit in made), len(parts.guests.members), parts.relays.up)
+        self._out.committed.reply(request, sent if declined is None else declined)
 
-    def heard_receipt(self, peer: PeerId, receipt: RoomReceipt, now: float) -> list[RoomEffect]:
-        """Someone's word of how far it is: for our ledger, and for others."""
+    def handle_receipt(self, peer: PeerId, receipt: RoomReceipt, now: float) -> None:
+        """Take somebody's word of how far it is: for our ledger, and for others."""
         parts = self._parts
         neighbors = (*parts.guests.members, *parts.relays.up)
         view, card = parts.control.view(), receipt.card
         joined = view.membership(card.person) is Membership.JOIN
         member = joined and not view.is_revoked(card.person, card.device)
-        news, passed = parts.receipts.heard(peer, receipt, neighbors, member)
-        effects: list[RoomEffect] = [*passed]
-        if news and receipt.card.person != parts.context.author:
-            parts.ledger.receipts_off(receipt.card.person, receipt.off)
+        is_news = parts.receipts.handle_receipt(peer, receipt, neighbors, member)
+        if is_news and receipt.card.person != parts.context.author:
+            parts.ledger.note_receipts_off(receipt.card.person, receipt.off)
             for head in receipt.heads:
                 if parts.dag.knows(head):
-                    effects += self._acked(receipt.card.person, head, now)
-        return effects
+                    self._note_ack(receipt.card.person, head, now)
 
     def parcel(self, event: EventId) -> Parcel | None:
         """An event that is kept here, for a relay."""
@@ -197,26 +192,22 @@ class Passing:
         card = self._parts.context.cards.find(unit.author, unit.device)
         return None if known is None else Parcel(known, unit, card)
 
-    def _said(self, verified: Verified, now: float) -> list[RoomStep]:
+    def _publish(self, verified: Verified, now: float) -> None:
+        """Write an event of ours, and send it to members and relays."""
         parts = self._parts
         event = verified.events[0]
         parts.author.saw(event)
         arrival = Arrival(verified, None, 0, 0)
         # What devices say of keys is no publication: nobody is owed it.
         kind = Kind.CONTROL if event.kind == GROUP else Kind.PUBLISHED
-        published = Record(kind, parts.id, event.id, event.device, event.seq, note=event.kind)
-        effects: list[RoomStep] = [
-            published,
-            *parts.ledger.sent(event, self._audience(event), now, put_out_by(event)),
-        ]
-        effects += parts.receipts.authored(event)
-        taken, placed = parts.intake.take(arrival, now)
-        effects += [*taken, *self.placed(placed, now)]
-        spread = self.spread(arrival, now)
-        if spread:
-            effects.append(AfterCommit(tuple(spread)))
-        card = parts.context.card
-        return [*effects, *parts.relays.send([Parcel(event, verified.unit, card)], now)]
+        self._out.record(Record(kind, parts.id, event.id, event.device, event.seq, note=event.kind))
+        parts.ledger.open_account(event, self._audience(event), now, put_out_by(event))
+        parts.receipts.note_own_event(event)
+        self.pass_on(parts.intake.take(arrival, now), now)
+        copies = self._copies(arrival, now)
+        if copies:
+            self._out.add(AfterCommit((*copies,)))
+        parts.relays.send([Parcel(event, verified.unit, parts.context.card)], now)
 
     def _audience(self, event: Event) -> tuple[AuthorId, ...]:
         """For whom an event is meant: who is joined at its control heads, without us and without relays."""
@@ -224,52 +215,48 @@ class Passing:
         ours = self._parts.context.author
         return tuple(one for one in view.joined() if one != ours and not view.is_relay_person(one))
 
-    def _acknowledged(self, event: Event, now: float) -> list[RoomEffect]:
-        """What an event says of ours by being there, shown or not, and receipts that came before it."""
+    def _note_acks(self, event: Event, now: float) -> None:
+        """Note what an event says of ours by being there, shown or not, and receipts that came before it."""
         parts = self._parts
-        effects: list[RoomEffect] = []
         # Not what it names as control heads or as its predecessor: its author may know these before
         # all that they follow.
         for had in (*(event.tail.deps or ()), *(event.tail.concurrent or ())):
-            effects += self._acked(event.author, had, now)
+            self._note_ack(event.author, had, now)
         for receipt in parts.receipts.naming(event.id):
-            effects += self._acked(receipt.card.person, event.id, now)
-        return effects
+            self._note_ack(receipt.card.person, event.id, now)
 
-    def _shown(self, each: Placed) -> list[RoomEffect]:
-        """An event that is accepted: to the application. What comes too late is only kept."""
+    def _show(self, each: Placed) -> None:
+        """Hand an event that is accepted to the application. What comes too late is only kept."""
         event, arrival = each.arrival.event, each.arrival
         parts = self._parts
-        promises: list[Deliver[Item] | Record] = []
         if each.position is not None:
-            promises += parts.readers.written(each.position, event)
+            parts.readers.hand_event(each.position, event)
         if arrival.source is not None:
             kind = Kind.STORED if each.late or event.kind == GROUP else Kind.DELIVERED
             whose = (parts.id, event.id, event.device, event.seq)
-            promises.append(Record(kind, *whose, peer=arrival.source, hops=arrival.hops, note=event.kind))
-        return [AfterCommit(tuple(promises))] if promises else []
+            source, hops = arrival.source, arrival.hops
+            self._out.committed.record(Record(kind, *whose, peer=source, hops=hops, note=event.kind))
 
-    def _acked(self, person: AuthorId, event: EventId, now: float) -> list[Record]:
+    def _note_ack(self, person: AuthorId, event: EventId, now: float) -> None:
         if person == self._parts.context.author or not self._parts.dag.satisfies(event):
-            return []
+            return
         reach = self._parts.dag.reach(event)
-        if reach < 0:
-            return []
-        return self._parts.ledger.acked(person, reach, now)
+        if reach >= 0:
+            self._parts.ledger.note_ack(person, reach, now)
 
-    def _doubted(self, each: Placed) -> list[RoomEffect]:
+    def _tell_author(self, each: Placed) -> None:
         """Tell an author who brings it itself that its event is not shown here."""
         source = each.arrival.source
         guest = None if source is None else self._parts.guests.by_peer.get(source)
-        is_author = guest is not None and guest.person == each.arrival.event.author
-        return self._refused(each) if is_author else []
+        if guest is not None and guest.person == each.arrival.event.author:
+            self._refuse(each)
 
-    def _refused(self, each: Placed) -> list[RoomEffect]:
+    def _refuse(self, each: Placed) -> None:
         source = each.arrival.source
         if source is None or each.refusal is None:
-            return []
-        event = each.arrival.event
-        return [Send(source, Refused(self._parts.id, event.id, each.refusal.reason, each.refusal.rule[:200]))]
+            return
+        event, refusal = each.arrival.event, each.refusal
+        self._out.send(source, Refused(self._parts.id, event.id, refusal.reason, refusal.rule[:200]))
 
 
 def put_out_by(event: Event) -> AuthorId | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from linnet.core.effects import AfterCommit, Deliver
+from linnet.core.effects import Deliver
 from linnet.core.ids import AuthorId, EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
@@ -15,6 +14,7 @@ from linnet.delivery.items import Item, Overdue, Unreadable
 from linnet.delivery.log_reader import LogReader
 from linnet.delivery.subscription import Cursor, Window
 from linnet.event.event import Event
+from linnet.machine.outbox import Outbox
 from linnet.rooms.commands import ReadRoom
 from linnet.rooms.content import GROUP, HISTORY, REDACTION
 from linnet.rooms.memory import LATE, RoomMemory
@@ -25,8 +25,6 @@ from linnet.trace.records import Kind, Record
 
 _TOLD, _SHOWN = "room.told", "room.shown.told"
 
-ReadersEffect: TypeAlias = AfterCommit[Deliver[Item] | Record]
-
 
 class Readers:
     """Who reads the room here, and how far each of them is."""
@@ -36,10 +34,12 @@ class Readers:
         room: TopicId,
         context: Context,
         memory: RoomMemory,
+        out: Outbox,
         secrecy: Secrecy | None = None,
         timeline: Timeline | None = None,
     ) -> None:
         self._room = room
+        self._out = out
         self._secrecy = secrecy
         self._timeline = timeline or Timeline()
         self._context = context
@@ -63,8 +63,8 @@ class Readers:
         """Whether a durable subscription of this name is on."""
         return name in self._names.values()
 
-    def add(self, command: ReadRoom) -> tuple[bool, list[ReadersEffect]]:
-        """A new subscription; whether a durable one was found, and what it is handed first."""
+    def add(self, command: ReadRoom) -> bool:
+        """Begin a subscription; whether a durable one was found. It is handed what there is by `hand_log`."""
         log = self._context.store.log
         cursor = None if command.name is None else Cursor(self._room, command.name, self._context.store.cells)
         after = log.end() if command.since is None else log.since(self._room, command.since)
@@ -89,71 +89,65 @@ class Readers:
         told = self._context.store.cells.get(_SHOWN, self._room + (command.name or "").encode())
         newest = next(reversed(self._memory.revealed), 0)
         self._shown_late[command.subscription] = int.from_bytes(told or b"", "big") if resumed else newest
-        late = [
-            *self._tell_repaired(command.subscription, reader),
-            *self._tell_revealed(command.subscription, reader),
-        ]
-        return resumed, self._after_commit([*late, *reader.pump(log)])
+        return resumed
 
-    def remove(self, subscription: int) -> list[ReadersEffect]:
+    def hand_log(self, subscription: int) -> None:
+        """Hand a subscription that has just begun what there is."""
+        reader = self._readers[subscription]
+        self._tell_repaired(subscription, reader)
+        self._tell_revealed(subscription, reader)
+        self._hand(reader.pump(self._context.store.log))
+
+    def remove(self, subscription: int) -> None:
         """End a subscription; a durable one keeps its place."""
         reader = self._readers.pop(subscription, None)
         self._names.pop(subscription, None)
         self._told.pop(subscription, None)
         self._shown_late.pop(subscription, None)
-        return [] if reader is None else self._after_commit(reader.window.end(None))
+        if reader is not None:
+            self._hand(reader.window.end(None))
 
-    def written(self, position: int, event: Event) -> list[Deliver[Item]]:
-        """An event is in the log; to be performed after the commit."""
-        effects: list[Deliver[Item]] = []
+    def hand_event(self, position: int, event: Event) -> None:
+        """Hand over an event that is in the log now."""
         for reader in self._readers.values():
-            effects += reader.written(position, event)  # Whoever is slow waits in the log.
-        return effects
+            self._hand(reader.written(position, event))  # Whoever is slow waits in the log.
 
-    def revealed(self, position: int, event: Event) -> list[Deliver[Item]]:
-        """An event that was hidden for its time is shown now; to be performed after the commit."""
-        effects: list[Deliver[Item]] = []
+    def reveal(self, position: int, event: Event) -> None:
+        """Hand over an event that was hidden for its time and is shown now."""
         newest = next(reversed(self._memory.revealed), 0)
         for subscription, reader in self._readers.items():
             self._shown_late[subscription] = newest
-            effects += reader.reveal(position, event)
-        return effects
+            self._hand(reader.reveal(position, event))
 
-    def _tell_revealed(self, subscription: int, reader: RoomReader) -> list[Deliver[Item]]:
-        """What a durable reader is past, was shown since, and may not have been handed before a crash."""
-        effects: list[Deliver[Item]] = []
+    def _tell_revealed(self, subscription: int, reader: RoomReader) -> None:
+        """Hand over what a durable reader is past, was shown since, and may have missed by a crash."""
         for number, (id, position) in self._memory.revealed.items():
             if number <= self._shown_late[subscription]:
                 continue
             self._shown_late[subscription] = number
             event = self._memory.event(id) if position <= reader.read else None
             if event is not None:
-                effects += reader.reveal(position, event)
-        return effects
+                self._hand(reader.reveal(position, event))
 
-    def overdue(self, item: Overdue) -> list[ReadersEffect]:
+    def tell_overdue(self, item: Overdue) -> None:
         """Tell everyone who reads that a deadline has passed."""
-        effects: list[Deliver[Item] | Record] = []
         for reader in self._readers.values():
             if reader.window.ended:
                 continue
-            effects += reader.note(item)
+            self._hand(reader.note(item))
             if reader.window.ended:  # Only what is no event waits in memory, so only here it may be too much.
-                effects.append(Record(Kind.DROPPED, self._room, reason=Reason.SUBSCRIBER_SLOW))
-        return self._after_commit(effects)
+                slow = Record(Kind.DROPPED, self._room, reason=Reason.SUBSCRIBER_SLOW)
+                self._out.committed.record(slow)
 
-    def repaired(self) -> list[ReadersEffect]:
-        """Events that could not be read when they were handed over can be now."""
-        effects: list[Deliver[Item] | Record] = []
+    def tell_repaired(self) -> None:
+        """Tell everyone of events that could not be read when they were handed over and can be now."""
         for subscription, reader in self._readers.items():
-            effects += self._tell_repaired(subscription, reader)
-        return self._after_commit(effects)
+            self._tell_repaired(subscription, reader)
 
-    def _tell_repaired(self, subscription: int, reader: LogReader) -> list[Deliver[Item]]:
-        """What this reader was handed unread and has not been told since; durable ones also after a crash."""
+    def _tell_repaired(self, subscription: int, reader: LogReader) -> None:
+        """Tell a reader what it was handed unread and not told since; a durable one also after a crash."""
         if self._secrecy is None or reader.window.ended:
-            return []
-        effects: list[Deliver[Item]] = []
+            return
         for number, late in self._secrecy.keyring.repaired.items():
             if number <= self._told[subscription]:
                 continue
@@ -161,18 +155,17 @@ class Readers:
             event = self._memory.event(late.event) if late.position <= reader.read else None
             seen = None if event is None else self._shown(event, state=False, history=True)
             if seen is not None:
-                effects += reader.note(seen)
-        return effects
+                self._hand(reader.note(seen))
 
     def _latest(self) -> int:
         return 0 if self._secrecy is None else next(reversed(self._secrecy.keyring.repaired), 0)
 
-    def handled(self, subscription: int, items: int) -> list[ReadersEffect]:
-        """The application is done with so many items."""
+    def handle_consumed(self, subscription: int, items: int) -> None:
+        """Hand on what waits: the application is done with so many items."""
         reader = self._readers.get(subscription)
         if reader is None:
-            return []
-        effects = reader.handled(items, self._context.store.log)
+            return
+        more = reader.handled(items, self._context.store.log)
         name = self._names[subscription]
         if name is not None and self._secrecy is not None and reader.window.done:
             told = self._told[subscription].to_bytes(8, "big")
@@ -180,7 +173,7 @@ class Readers:
         if name is not None and self._memory.revealed and reader.window.done:
             shown = self._shown_late[subscription].to_bytes(8, "big")
             self._context.store.cells.put(_SHOWN, self._room + name.encode(), shown)
-        return self._after_commit(effects)
+        self._hand(more)
 
     def _shown(self, event: Event, state: bool, history: bool) -> Event | Unreadable | None:
         """An event as a reader is to see it: nothing hidden, nothing that was taken back."""
@@ -196,6 +189,7 @@ class Readers:
             return Unreadable(replace(event, tail=replace(event.tail, body=b"")), Reason.REDACTED, by)
         return event if self._secrecy is None else self._secrecy.opening.shown(event)
 
-    @staticmethod
-    def _after_commit(effects: Sequence[Deliver[Item] | Record]) -> list[ReadersEffect]:
-        return [AfterCommit(tuple(effects))] if effects else []
+    def _hand(self, deliveries: Iterable[Deliver[Item]]) -> None:
+        """Have items handed over once what they tell is durable."""
+        for each in deliveries:
+            self._out.committed.deliver(each.subscription, each.items)

@@ -11,19 +11,19 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from linnet.core.effects import AfterCommit, Blame, CancelTimer, Send, SetTimer
+from linnet.core.effects import AfterCommit, Send
 from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.context import Context
 from linnet.event.event import Event
+from linnet.machine.outbox import Outbox
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.messages import RoomReceipt
 from linnet.rooms.receipt import check_room_receipt, sign_room_receipt
 from linnet.trace.records import Kind, Record
 
-OWNER = "room receipts"
 DEVICES = 4096
 """Devices of one room whose latest receipt is kept; others show as pending."""
 DEVICES_OF_ONE = 32
@@ -31,19 +31,22 @@ DEVICES_OF_ONE = 32
 HEADS = 64
 """Heads in one receipt; what lies below any further ones is not acknowledged by it."""
 
-ReceiptEffect = (
-    Send[RoomReceipt] | AfterCommit[Send[RoomReceipt]] | SetTimer[Tick] | CancelTimer[Tick] | Blame | Record
-)
-
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(RoomReceipt).decode
+
+
+class ReceiptDue(Timer, frozen=True, gc=False):
+    """Our receipt of a room is to be given, for what was delivered a while ago."""
+
+    room: TopicId
 
 
 class Receipts:
     """The latest receipt of each device of one room, our own among them."""
 
-    def __init__(self, room: TopicId, context: Context, config: RoomsConfig) -> None:
+    def __init__(self, room: TopicId, context: Context, config: RoomsConfig, out: Outbox) -> None:
         self._room = room
+        self._out = out
         self._context = context
         self._config = config
         self._space = f"receipts/{room.hex()}"
@@ -94,10 +97,10 @@ class Receipts:
         self._keep(receipt)
         return True
 
-    def heard(
+    def handle_receipt(
         self, peer: PeerId, receipt: RoomReceipt, neighbors: Iterable[PeerId], member: bool
-    ) -> tuple[bool, list[ReceiptEffect]]:
-        """A peer told a receipt: whether it is news, and then it is passed on to the other neighbours.
+    ) -> bool:
+        """Take a receipt that a peer told; whether it is news, and then it is passed on to other neighbours.
 
         `member` says whether its person is in the room: others' would only take the places of members'.
         """
@@ -106,16 +109,20 @@ class Receipts:
                 raise RemoteError(Reason.NOT_A_MEMBER, "a receipt of somebody who is not in the room")
             news = self.learn(receipt)
         except RemoteError as error:
-            rejected = Record(Kind.REJECTED, self._room, peer=peer, reason=error.reason, note="receipt")
-            innocent = error.reason in (Reason.TOO_MANY, Reason.NOT_A_MEMBER)
-            return False, [rejected] if innocent else [rejected, Blame(peer, error.reason)]
-        if not news:
-            return False, []
+            self._out.record(
+                Record(Kind.REJECTED, self._room, peer=peer, reason=error.reason, note="receipt")
+            )
+            if error.reason not in (Reason.TOO_MANY, Reason.NOT_A_MEMBER):
+                self._out.blame(peer, error.reason)
+            return False
         giver = receipt.card.device_key
-        return True, [Send(other, receipt) for other in neighbors if other not in (peer, giver)]
+        for other in neighbors if news else ():
+            if other not in (peer, giver):
+                self._out.send(other, receipt)
+        return news
 
     def forget(self, person: AuthorId) -> None:
-        """A person has left the room: their devices give way to others'."""
+        """Drop the receipts of a person who has left the room: their devices give way to others'."""
         for device, receipt in list(self._latest.items()):
             if receipt.card.person == person:
                 self._drop(device)
@@ -123,32 +130,29 @@ class Receipts:
 
     # Our own.
 
-    def ours(self, heads: Sequence[EventId]) -> list[ReceiptEffect]:
-        """These are our heads now, delivered and written: say so soon, if nothing of ours says it.
+    def note_heads(self, heads: Sequence[EventId]) -> None:
+        """Give a receipt of these heads soon, unless what we said says it: they are delivered and written.
 
         Of more than a receipt can name, the first ones count.
         """
         self._heads = tuple(heads)
-        if self._armed or not self._is_due():
-            return []
-        self._armed = True
-        return [SetTimer(self._config.receipt_delay, self._tick)]
+        if not self._armed and self._is_due():
+            self._armed = True
+            self._out.set_timer(self._config.receipt_delay, ReceiptDue(self._room))
 
-    def authored(self, event: Event) -> list[ReceiptEffect]:
-        """We have said something: what it refers to is acknowledged by it, and by its being there itself."""
+    def note_own_event(self, event: Event) -> None:
+        """Count an event of ours as a receipt of all that it refers to, and of itself."""
         tail = event.tail
         named = (event.id, *(tail.deps or ()), *(tail.concurrent or ()))
         self._told = dict.fromkeys(named if event.prev is None else (*named, event.prev))
-        if not self._armed or self._is_due():
-            return []
-        self._armed = False
-        return [CancelTimer(self._tick)]
+        if self._armed and not self._is_due():
+            self.stop()
 
-    def fired(self, neighbors: Iterable[PeerId], now: float) -> list[ReceiptEffect]:
+    def give_receipt(self, neighbors: Iterable[PeerId], now: float) -> None:
         """Give our receipt to all neighbours, members and relays, once what it speaks of is durable."""
         self._armed = False
         if not self._is_due():
-            return []
+            return
         on = self._config.receipts
         heads = self._heads[:HEADS] if on else ()
         own = self._latest.get(self._context.peer)
@@ -157,18 +161,17 @@ class Receipts:
         receipt = sign_room_receipt(context.key, context.card, self._room, at_ms, heads, off=not on)
         self._keep(receipt)
         self._told = dict.fromkeys(self._heads)
-        effects: list[ReceiptEffect] = [AfterCommit(tuple(Send(peer, receipt) for peer in neighbors))]
+        # With nobody to tell, the receipt is committed all the same.
+        self._out.add(AfterCommit(tuple(Send(peer, receipt) for peer in neighbors)))
         if on and len(heads) < len(self._heads):
             note = f"heads left out of a receipt: {len(self._heads) - len(heads)}"
-            effects.append(Record(Kind.DROPPED, self._room, reason=Reason.TOO_MANY, note=note))
-        return effects
+            self._out.record(Record(Kind.DROPPED, self._room, reason=Reason.TOO_MANY, note=note))
 
-    def stop(self) -> list[ReceiptEffect]:
-        """Nobody follows the room any more."""
-        if not self._armed:
-            return []
-        self._armed = False
-        return [CancelTimer(self._tick)]
+    def stop(self) -> None:
+        """Give no receipt that is due."""
+        if self._armed:
+            self._armed = False
+            self._out.cancel_timer(ReceiptDue(self._room))
 
     def _is_due(self) -> bool:
         own = self._latest.get(self._context.peer)
@@ -202,10 +205,6 @@ class Receipts:
             devices.pop(device, None)
             if not devices:
                 self._naming.pop(head, None)
-
-    @property
-    def _tick(self) -> Tick:
-        return Tick(OWNER, "give", self._room)
 
 
 def _order(receipt: RoomReceipt) -> tuple[int, bytes]:

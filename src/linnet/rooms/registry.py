@@ -9,7 +9,6 @@ from linnet.core.reasons import Reason
 from linnet.core.stores import Entry, Store
 from linnet.event.event import Verified
 from linnet.event.signing import decode_unit, encode_unit, recall_unit
-from linnet.rooms.effects import RoomEffect
 from linnet.rooms.parts import Parts, Setting
 from linnet.rooms.room import Room
 from linnet.trace.records import Kind, Record
@@ -41,47 +40,43 @@ class Registry:
     def __contains__(self, room: object) -> bool:
         return room in self._rooms
 
-    def open(self, create: Verified, newcomer: bool, now: float) -> tuple[Room, list[RoomEffect]]:
-        """A room that is new to this node, or was forgotten: then what its log holds is known still."""
+    def open(self, create: Verified, newcomer: bool, now: float) -> Room:
+        """Open a room that is new to this node, or was forgotten: then what its log holds is known still."""
         store = self.setting.context.store
         was_here = store.log.get(create.head) is not None
         room = self._rooms[TopicId(create.head)] = Room(Parts(create, self.setting))
         store.cells.put(_ROOMS, room.id, encode_unit(create.unit))
         if was_here:
-            return room, room.load(now)
+            room.load(now)
+            return room
         room.parts.memory.newcomer = newcomer
         room.begin(create, now)
-        return room, []
+        return room
 
-    def reopen(self, now: float) -> list[RoomEffect]:
-        """Every room of before, read back from the store."""
-        store = self.setting.context.store
-        effects: list[RoomEffect] = []
+    def reopen(self, now: float) -> None:
+        """Read every room of before back from the store."""
+        store, out = self.setting.context.store, self.setting.out
         for key, copy in list(store.cells.scan(_ROOMS)):
             entry = store.log.get(EventId(key))
             if entry is None and not copy:
                 note = "its create event is not in the store"
-                effects.append(Record(Kind.DROPPED, TopicId(key), note=note))
+                out.record(Record(Kind.DROPPED, TopicId(key), note=note))
                 continue
             create = recall_unit(decode_unit(copy if entry is None else entry.raw))
             if entry is None:
                 _write_create(store, create)
                 note = "its create event, mended by a copy"
-                effects.append(
-                    Record(Kind.RESYNC, TopicId(key), create.head, reason=Reason.DAMAGED, note=note)
-                )
+                out.record(Record(Kind.RESYNC, TopicId(key), create.head, reason=Reason.DAMAGED, note=note))
             elif not copy:  # Kept by a version that made no copy of it.
                 store.cells.put(_ROOMS, key, entry.raw)
             room = self._rooms[TopicId(key)] = Room(Parts(create, self.setting))
-            effects += room.load(now)
-        return effects
+            room.load(now)
 
-    def forget(self, room: Room, now: float) -> list[RoomEffect]:
+    def forget(self, room: Room, now: float) -> None:
         """Have nothing to do with a room any more; its log stays."""
         del self._rooms[room.id]
         self.setting.context.store.cells.delete(_ROOMS, room.id)
-        effects = room.stop(now)
+        room.stop(now)
         for subscription in [number for number, of in self.by_subscription.items() if of is room]:
             del self.by_subscription[subscription]
-            effects += room.parts.readers.remove(subscription)
-        return effects
+            room.parts.readers.remove(subscription)

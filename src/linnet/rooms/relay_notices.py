@@ -1,4 +1,7 @@
-"""What the use of relays tells the room machine around it, beside the effects that it asks for."""
+"""What the use of relays tells its room, which acts on it once the running handler is done (`Room.settle`).
+
+What comes of a notice stands where it was told, among what that handler asks for.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,12 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from linnet.core.effects import AfterCommit, CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import EventId, PeerId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
 from linnet.event.event import Event, Unverified
 from linnet.identity.cards import Card
-from linnet.rooms.messages import RelayCursor, RelaySend, Resync, RoomReceipt, Tombstone
-from linnet.trace.records import Record
-
-OWNER = "relays"
-"""Of all timers of the use of relays."""
+from linnet.machine.outbox import Notice
+from linnet.rooms.messages import RelayCursor, RoomReceipt, Tombstone
 
 
 class Parcel(Struct, frozen=True, gc=False):
@@ -32,8 +30,8 @@ class Parcel(Struct, frozen=True, gc=False):
         return sum(map(len, self.unit.tails))
 
 
-class Page(Struct, frozen=True, gc=False):
-    """What a relay keeps: to be verified, authorised and taken in, then `RelayUse.taken`."""
+class Page(Notice, frozen=True, gc=False):
+    """What a relay keeps: to be verified, authorised and taken in, then `RelayUse.confirm_page`."""
 
     relay: PeerId
     number: int
@@ -46,23 +44,23 @@ class Page(Struct, frozen=True, gc=False):
     """Whether the relay has more of what we have not seen."""
 
 
-class GiveUnsent(Struct, frozen=True, gc=False):
-    """Answer with `RelayUse.unsent`: the oldest of our events that no relay is known to
+class GiveUnsent(Notice, frozen=True, gc=False):
+    """Answer with `RelayUse.send_unsent`: the oldest of our events that no relay is known to
     keep, unless everyone has them."""
 
     relay: PeerId
     limit: int
 
 
-class GiveMissing(Struct, frozen=True, gc=False):
-    """Answer with `RelayUse.provide`: control events that a relay lacks to judge an event."""
+class GiveMissing(Notice, frozen=True, gc=False):
+    """Answer with `RelayUse.send_missing`: control events that a relay lacks to judge an event."""
 
     relay: PeerId
     event: EventId
     missing: tuple[EventId, ...]
 
 
-class Behind(Struct, frozen=True, gc=False):
+class Behind(Notice, frozen=True, gc=False):
     """A relay's control DAG ends elsewhere: answer with `RelayUse.send_to`, control events beyond its heads.
 
     Heads that we do not know either tell only that it knows more than we do. No heads: it refused us and
@@ -73,7 +71,7 @@ class Behind(Struct, frozen=True, gc=False):
     heads: tuple[EventId, ...]
 
 
-class Kept(Struct, frozen=True, gc=False):
+class Kept(Notice, frozen=True, gc=False):
     """A relay keeps an event, durably."""
 
     relay: PeerId
@@ -83,7 +81,7 @@ class Kept(Struct, frozen=True, gc=False):
     """What else there is to say: ``soft_failed``, ``duplicate``."""
 
 
-class NotKept(Struct, frozen=True, gc=False):
+class NotKept(Notice, frozen=True, gc=False):
     """A relay does not keep an event; it is not sent there again."""
 
     relay: PeerId
@@ -91,21 +89,10 @@ class NotKept(Struct, frozen=True, gc=False):
     reason: Reason
 
 
-class Forgot(Struct, frozen=True, gc=False):
+class Forgot(Notice, frozen=True, gc=False):
     """A relay has lost what it had: that it kept something counts no longer."""
 
     relay: PeerId
 
 
 RelayNotice: TypeAlias = Page | GiveUnsent | GiveMissing | Behind | Kept | NotKept | Forgot
-RelayUseEffect: TypeAlias = (
-    AfterCommit[Send[Resync]]
-    | AfterCommit[Send[RelaySend] | Record]
-    | Hold
-    | Release
-    | SetTimer[Tick]
-    | CancelTimer[Tick]
-    | Record
-    | RelayNotice
-)
-"""What is asked and what is told, in one order."""

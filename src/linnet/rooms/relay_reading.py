@@ -15,14 +15,14 @@ from collections import deque
 
 import msgspec
 
-from linnet.core.effects import AfterCommit, CancelTimer, Send, SetTimer
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
+from linnet.machine.outbox import Outbox
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.messages import RelayCursor, Resync, ResyncPage
-from linnet.rooms.relay_notices import OWNER, Behind, Forgot, Page, RelayUseEffect
+from linnet.rooms.relay_notices import Behind, Forgot, Page
 from linnet.trace.records import Kind, Record
 
 CURSORS = "relay cursor"
@@ -40,10 +40,32 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(RelayCursor).decode
 
 
+class PageDue(Timer, frozen=True, gc=False):
+    """A relay has not answered in time when it was asked for a page, or told what it may lack."""
+
+    room: TopicId
+    relay: PeerId
+
+
+class LookDue(Timer, frozen=True, gc=False):
+    """A relay was asked nothing for long: it is to be seen whether its last page was lost."""
+
+    room: TopicId
+    relay: PeerId
+
+
 class Reading:
     """How far one relay of a room was read."""
 
-    def __init__(self, room: TopicId, relay: PeerId, config: RoomsConfig, cells: Cells) -> None:
+    def __init__(
+        self,
+        room: TopicId,
+        relay: PeerId,
+        config: RoomsConfig,
+        cells: Cells,
+        out: Outbox,
+    ) -> None:
+        self._out = out
         self._room = room
         self._relay = relay
         self._config = config
@@ -52,6 +74,8 @@ class Reading:
         self._stored: RelayCursor | None = None if kept is None else _decode(kept)
         self._request = 0
         self._pages = 0
+        self.has_lost = False
+        """Whether the last page told that the relay has lost what it had."""
         self._reset()
 
     def _reset(self) -> None:
@@ -86,87 +110,94 @@ class Reading:
         """Whether the relay has still to answer, or to be told what it may lack."""
         return self._waiting or self.refusal is not None
 
-    def begin(self) -> list[RelayUseEffect]:
-        """The link is open: ask from where we are."""
+    def begin(self) -> None:
+        """Ask from where we are, now that the link is open."""
         self._reset()
-        return self._ask()
+        self._ask()
 
     def forget(self) -> None:
         """Read from the oldest when reading begins again: something that was read had no room here."""
         self._stored = None
         self._cells.delete(CURSORS, self._room + self._relay)
 
-    def end(self) -> list[RelayUseEffect]:
-        """The link is gone, or the relay is not used any more."""
+    def end(self) -> None:
+        """Wait for nothing: the link is gone, or the relay is not used any more."""
         self._reset()
-        return [CancelTimer(self._tick("answer")), CancelTimer(self._tick("look"))]
+        self._out.cancel_timer(PageDue(self._room, self._relay))
+        self._out.cancel_timer(LookDue(self._room, self._relay))
 
-    def look(self) -> list[RelayUseEffect]:
-        """Nothing was asked for long: ask whether the last page was lost. Not worth a record."""
+    def look(self) -> None:
+        """Ask whether the last page was lost, after nothing was asked for long. Not worth a record."""
         self._looks = False
-        if self._waiting or self._untaken:
-            return []
-        return self._ask(recorded=False)
+        if not (self._waiting or self._untaken):
+            self._ask(recorded=False)
 
-    def again(self) -> list[RelayUseEffect]:
-        """The relay may know more than when it refused: ask once more."""
-        return [] if self.refusal is None or self._waiting else self._ask()
+    def ask_again(self) -> None:
+        """Ask once more a relay that refused: it may know more now."""
+        if self.refusal is not None and not self._waiting:
+            self._ask()
 
-    def page(self, page: ResyncPage) -> tuple[list[RelayUseEffect], Reason | None]:
-        """A page came; the second is why the relay is of no use, if so.
+    def handle_page(self, page: ResyncPage) -> Reason | None:
+        """Hand a page over to the room; why the relay is of no use, if so.
 
-        Who is followed and will serve us no longer says so unasked.
+        A relay that is followed and will serve us no longer says so unasked.
         """
+        self.has_lost = False
         is_ours = page.request == self._request and page.after is None
         if not is_ours or not (self._waiting or page.reason is not None):
-            return self._followed(page), None
+            self._follow(page)
+            return None
         self._waiting = False
-        effects: list[RelayUseEffect] = [CancelTimer(self._tick("answer"))]
+        self._out.cancel_timer(PageDue(self._room, self._relay))
         if not self._quiet or page.units or page.reason is not None:
-            effects.append(self._response(page))
+            self._record_response(page)
         if page.reason is not None:
-            return self._refused(page, effects)
+            return self._handle_refusal(page, page.reason)
         self.answered, self.refusal = True, None
         asked, following = self._cursor, page.next
         if asked is not None and following is not None and following.epoch != asked.epoch:
             # What it has now begins before anything that the old cursor could mean.
-            effects += [Forgot(self._relay), *self._hand_over(page, None)]
-            return self._restart(effects)
+            self._tell_loss()
+            self._hand_over(page, None)
+            return self._restart()
         moves = following is not None and (asked is None or following.position >= asked.position)
         self._standing = self._standing + 1 if following == asked else 0
         if page.more and (not moves or self._standing > _STANDING):
-            return [*effects, *self._hand_over(page, None)], Reason.PROTOCOL_ERROR
+            self._hand_over(page, None)
+            return Reason.PROTOCOL_ERROR
         self._more = page.more
-        return [*effects, *self._hand_over(page, following if moves else asked)], None
+        self._hand_over(page, following if moves else asked)
+        return None
 
-    def taken(self, number: int, control: tuple[EventId, ...]) -> list[RelayUseEffect]:
-        """The page that was handed over first is taken in, in this transaction; `control` are our heads now.
+    def confirm_page(self, number: int, control: tuple[EventId, ...]) -> None:
+        """Move on: the page that was handed over first is taken in, in this transaction; `control` are our
+        heads now.
 
         Any other page is one of a link that is gone: it will come again.
         """
         if not self._untaken or self._untaken[0][0] != number:
-            return []
+            return
         _, cursor, heads = self._untaken.popleft()
         if cursor is not None and cursor != self._stored:
             self._stored = cursor
             self._cells.put(CURSORS, self._room + self._relay, _encode(cursor))
         if self._untaken or self._waiting:
-            return []
+            return
         if self._more or self._again:
-            return self._ask()
-        effects: list[RelayUseEffect] = []
+            self._ask()
+            return
         if not self._looks:
             self._looks = True
-            effects.append(SetTimer(self._config.announce_period, self._tick("look")))
+            self._out.set_timer(self._config.announce_period, LookDue(self._room, self._relay))
         if any(head not in heads for head in control) and self._compared != (heads, control):
             self._compared = (heads, control)
-            effects.append(Behind(self._relay, heads))
-        return effects
+            self._out.notify(Behind(self._relay, heads))
 
-    def _followed(self, page: ResyncPage) -> list[RelayUseEffect]:
-        """A page that was not asked for: it moves the cursor if nothing is missing before it."""
+    def _follow(self, page: ResyncPage) -> None:
+        """Hand over a page that was not asked for; it moves the cursor if nothing is missing before it."""
         if page.reason is not None:
-            return [self._response(page)]  # An answer to a question that counts no longer.
+            self._record_response(page)  # An answer to a question that counts no longer.
+            return
         cursor, following = self._cursor, page.next
         fits = (
             page.after is not None
@@ -179,61 +210,64 @@ class Reading:
         if len(self._untaken) >= _UNTAKEN:
             self._again = True
             dropped = len(page.units)
-            return [self._record(Kind.DROPPED, dropped, "fetched again later", Reason.QUEUE_FULL)]
-        effects = self._hand_over(page, following if fits else None)
+            self._record(Kind.DROPPED, dropped, "fetched again later", Reason.QUEUE_FULL)
+            return
+        self._record_response(page)
+        self._hand_over(page, following if fits else None)
         if page.after is not None and not fits and not self._waiting:
             self._again = True
-        return [self._response(page), *effects]
 
-    def _hand_over(self, page: ResyncPage, cursor: RelayCursor | None) -> list[RelayUseEffect]:
+    def _hand_over(self, page: ResyncPage, cursor: RelayCursor | None) -> None:
         if cursor is not None:
             self._cursor = cursor
         self._pages += 1
         self._untaken.append((self._pages, cursor, page.control))
         said = (page.units, page.cards, page.receipts, page.tombstones)
-        return [Page(self._relay, self._pages, *said, page.more)]
+        self._out.notify(Page(self._relay, self._pages, *said, page.more))
 
-    def _refused(
-        self, page: ResyncPage, effects: list[RelayUseEffect]
-    ) -> tuple[list[RelayUseEffect], Reason | None]:
-        if page.reason is Reason.CURSOR_EXPIRED and self._cursor is not None:
+    def _handle_refusal(self, page: ResyncPage, reason: Reason) -> Reason | None:
+        if reason is Reason.CURSOR_EXPIRED and self._cursor is not None:
             if page.oldest is None or page.oldest.epoch != self._cursor.epoch:
-                effects.append(Forgot(self._relay))
-            return self._restart(effects)
-        if page.reason in _PERHAPS_BEHIND and self.refusal is None:
-            self.refusal = page.reason
-            wait = SetTimer(self._config.relay_timeout, self._tick("answer"))
-            return [*effects, wait, Behind(self._relay, page.control)], None
-        return effects, page.reason
+                self._tell_loss()
+            return self._restart()
+        if reason in _PERHAPS_BEHIND and self.refusal is None:
+            self.refusal = reason
+            self._out.set_timer(self._config.relay_timeout, PageDue(self._room, self._relay))
+            self._out.notify(Behind(self._relay, page.control))
+            return None
+        return reason
 
-    def _restart(self, effects: list[RelayUseEffect]) -> tuple[list[RelayUseEffect], Reason | None]:
+    def _tell_loss(self) -> None:
+        self.has_lost = True
+        self._out.notify(Forgot(self._relay))
+
+    def _restart(self) -> Reason | None:
         """Read from the oldest that it keeps: what it kept for us may be gone, the rest is not."""
         self._restarts += 1
         if self._restarts > _RESTARTS:
-            return effects, Reason.CURSOR_EXPIRED
+            return Reason.CURSOR_EXPIRED
         self._cursor = self._stored = None
         self._cells.delete(CURSORS, self._room + self._relay)
         if self._untaken:
             self._again = True
-            return effects, None
-        return [*effects, *self._ask()], None
+        else:
+            self._ask()
+        return None
 
-    def _ask(self, recorded: bool = True) -> list[RelayUseEffect]:
+    def _ask(self, recorded: bool = True) -> None:
         self._request += 1
         self._waiting, self._quiet, self._more, self._again = True, not recorded, False, False
         self._looks = False
         limit = self._config.page_events
         resync = Resync(self._room, self._request, self._cursor, limit, follow=True)
-        asked: list[RelayUseEffect] = [self._record(Kind.RESYNC, 0, "resync")] if recorded else []
-        wait = SetTimer(self._config.relay_timeout, self._tick("answer"))
-        sent = AfterCommit((Send(self._relay, resync),))
-        return [*asked, sent, CancelTimer(self._tick("look")), wait]
+        if recorded:
+            self._record(Kind.RESYNC, 0, "resync")
+        self._out.committed.send(self._relay, resync)
+        self._out.cancel_timer(LookDue(self._room, self._relay))
+        self._out.set_timer(self._config.relay_timeout, PageDue(self._room, self._relay))
 
-    def _response(self, page: ResyncPage) -> Record:
-        return self._record(Kind.RESYNC, len(page.units), "resync-response", page.reason)
+    def _record_response(self, page: ResyncPage) -> None:
+        self._record(Kind.RESYNC, len(page.units), "resync-response", page.reason)
 
-    def _record(self, kind: Kind, events: int, note: str, reason: Reason | None = None) -> Record:
-        return Record(kind, self._room, events=events, peer=self._relay, reason=reason, note=note)
-
-    def _tick(self, what: str) -> Tick:
-        return Tick(OWNER, what, self._room + self._relay)
+    def _record(self, kind: Kind, events: int, note: str, reason: Reason | None = None) -> None:
+        self._out.record(Record(kind, self._room, events=events, peer=self._relay, reason=reason, note=note))

@@ -9,17 +9,17 @@ until the better one has answered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Container, Iterable
 
-from linnet.core.effects import CancelTimer, Hold, Release, SetTimer
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
+from linnet.machine.outbox import Outbox
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.messages import RelayCursor, RelayInfo, RelayTaken, ResyncPage
 from linnet.rooms.relay_choice import Chooser, usable
-from linnet.rooms.relay_notices import OWNER, Forgot, Page, Parcel, RelayUseEffect
+from linnet.rooms.relay_notices import Page, Parcel
 from linnet.rooms.relay_reading import Reading
 from linnet.rooms.relay_sending import Sending
 from linnet.rooms.results import RelayStatus
@@ -35,7 +35,31 @@ _SHOWS_WHY = (Reason.BANNED, Reason.NOT_A_MEMBER, Reason.NOT_INVITED)
 _HINTS = 8
 """Addresses of a relay that are tried: as many as a contact has."""
 
-_Step = Callable[["_Relay"], tuple[list[RelayUseEffect], Reason | None]]
+
+class RotationDue(Timer, frozen=True, gc=False):
+    """The turn of the relays of a room that are used is over."""
+
+    room: TopicId
+
+
+class RelayChoiceDue(Timer, frozen=True, gc=False):
+    """A relay of a room that has failed may be tried again."""
+
+    room: TopicId
+
+
+class RelayLinkDue(Timer, frozen=True, gc=False):
+    """The link to a relay that is used has been down for long enough to pass it over."""
+
+    room: TopicId
+    relay: PeerId
+
+
+class LingerDue(Timer, frozen=True, gc=False):
+    """A relay that is not used any more has had its time to show why."""
+
+    room: TopicId
+    relay: PeerId
 
 
 class _Relay:
@@ -54,7 +78,7 @@ class _Relay:
 
 
 class RelayUse:
-    """The relays of one room at one member. Every call returns effects and notices, in one order.
+    """The relays of one room at one member. It tells its room by notices (`linnet.rooms.relay_notices`).
 
     `links` are the peers to which a link is open; it is only read.
     """
@@ -67,9 +91,11 @@ class RelayUse:
         cells: Cells,
         seed: int,
         links: Container[PeerId],
+        out: Outbox,
         only: Container[PeerId] | None = None,
     ) -> None:
         self._room = room
+        self._out = out
         self._ours = ours
         self._config = config
         self._cells = cells
@@ -121,224 +147,236 @@ class RelayUse:
 
     # Which.
 
-    def relays(self, contacts: Iterable[Contact], now: float) -> list[RelayUseEffect]:
-        """The relays of the room as its state names them now, all of them."""
+    def set_relays(self, contacts: Iterable[Contact], now: float) -> None:
+        """Choose among the relays of the room, all of them, as its state names them now."""
         others = {contact.peer: contact.hints for contact in contacts if contact.peer != self._ours}
         named = {peer: hints for peer, hints in others.items() if self._only is None or peer in self._only}
-        effects: list[RelayUseEffect] = []
         if self._only is not None and not named and not self._is_told:
-            effects.append(Record(Kind.CONTROL, self._room, reason=Reason.NO_STORAGE, note=NO_PROXY))
+            self._out.record(Record(Kind.CONTROL, self._room, reason=Reason.NO_STORAGE, note=NO_PROXY))
         self._is_told = not named
         for peer in [peer for peer in self._relays if peer not in named]:
-            effects += [*self._give_up(peer), *self._let_go(peer)]
+            self._give_up(peer)
+            self._let_go(peer)
             del self._relays[peer]
         had_none = not self._relays
         for peer, hints in named.items():
             known = self._relays.get(peer)
             if known is None:
-                reading = Reading(self._room, peer, self._config, self._cells)
-                self._relays[peer] = _Relay(hints, reading, Sending(self._room, peer, self._config))
+                self._relays[peer] = self._new_relay(peer, hints)
             elif hints != known.hints:
                 known.hints = hints
                 if peer in self._used and peer not in self._links:
-                    effects.append(Hold(peer, hints, self._purpose))
+                    self._out.hold(peer, hints, self._purpose)
         for relay in self._relays.values():
             if relay.failure in _BY_STATE:
                 relay.failed_at = None  # the state is another now, as when a new relay has joined
         if had_none and self._relays:
-            effects += self._next_turn(now)
-        return effects + self._choose(now)
+            self._set_rotation(now)
+        self._choose(now)
 
-    def told(self, contact: Contact, now: float) -> list[RelayUseEffect]:
-        """Somebody says where a relay is now: it is tried there at once."""
+    def _new_relay(self, peer: PeerId, hints: tuple[str, ...]) -> _Relay:
+        reading = Reading(self._room, peer, self._config, self._cells, self._out)
+        return _Relay(hints, reading, Sending(self._room, peer, self._config, self._out))
+
+    def try_address(self, contact: Contact, now: float) -> None:
+        """Try a relay at once where somebody says that it is now."""
         relay = self._relays.get(contact.peer)
         if relay is None or not contact.hints or contact.peer in self._links:
-            return []
+            return
         relay.hints = tuple(dict.fromkeys((*contact.hints, *relay.hints)))[:_HINTS]
         relay.failed_at = None
-        again = [Hold(contact.peer, relay.hints, self._purpose)] if contact.peer in self._used else []
-        return [*again, *self._choose(now)]
+        if contact.peer in self._used:
+            self._out.hold(contact.peer, relay.hints, self._purpose)
+        self._choose(now)
 
-    def rtt(self, peer: PeerId, seconds: float) -> None:
-        """A round-trip time was measured; it counts at the next choice."""
+    def note_rtt(self, peer: PeerId, seconds: float) -> None:
+        """Note a measured round-trip time; it counts at the next choice."""
         if peer in self._relays:
             self._relays[peer].rtt = seconds
 
-    def info(self, peer: PeerId, info: RelayInfo) -> None:
-        """A relay said how it is doing."""
+    def note_info(self, peer: PeerId, info: RelayInfo) -> None:
+        """Note what a relay says of how it is doing."""
         if peer in self._relays and not info.request:
             self._relays[peer].load = info.kept_bytes / max(1, info.capacity_bytes)
 
-    def wake(self, now: float) -> list[RelayUseEffect]:
-        """We are back after having had no link at all: what failed meanwhile was not the relays' fault."""
+    def wake(self, now: float) -> None:
+        """Try all relays again, after we had no link at all: what failed meanwhile was not their fault."""
         for relay in self._relays.values():
             relay.failed_at = None
-        away = [peer for peer in self._used if peer not in self._links]
-        again = [Hold(peer, self._relays[peer].hints, self._purpose) for peer in away]
-        return [*again, *self._choose(now)]
+        for peer in self._used:
+            if peer not in self._links:
+                self._out.hold(peer, self._relays[peer].hints, self._purpose)
+        self._choose(now)
 
-    def read_anew(self) -> list[RelayUseEffect]:
+    def read_anew(self) -> None:
         """Read all relays from their oldest: something that came from one of them was let go."""
-        effects: list[RelayUseEffect] = []
         for peer, relay in self._relays.items():
             relay.reading.forget()
             if peer in self._used and peer in self._links:
-                effects += relay.reading.begin()
-        return effects
+                relay.reading.begin()
 
-    def stop(self) -> list[RelayUseEffect]:
+    def stop(self) -> None:
         """Use relays no longer: we have left, or the node stops."""
-        effects: list[RelayUseEffect] = []
         for peer in self.chosen:
-            effects += self._give_up(peer)
+            self._give_up(peer)
         for peer in tuple(self._lingering):
-            effects += self._let_go(peer)
+            self._let_go(peer)
         self._relays = {}
-        return [*effects, CancelTimer(self._tick("rotate")), CancelTimer(self._tick("retry"))]
+        self._out.cancel_timer(RotationDue(self._room))
+        self._out.cancel_timer(RelayChoiceDue(self._room))
 
     # Links and timers.
 
-    def linked(self, peer: PeerId, now: float) -> list[RelayUseEffect]:
-        """A link to this peer is open."""
+    def handle_link_up(self, peer: PeerId, now: float) -> None:
+        """Read and send over the link of a relay that is used, or choose again."""
         relay = self._relays.get(peer)
         if relay is None:
-            return []
+            return
         if peer in self._used:
-            return [CancelTimer(self._tick("link", peer)), *self._begin(relay)]
+            self._out.cancel_timer(RelayLinkDue(self._room, peer))
+            self._begin(relay)
+            return
         relay.failed_at = None  # it is there, whatever was before
-        return self._choose(now)
+        self._choose(now)
 
-    def unlinked(self, peer: PeerId, now: float) -> list[RelayUseEffect]:
-        """The link to this peer is gone. It is dialled again at once, and passed over if that fails."""
+    def handle_link_down(self, peer: PeerId, now: float) -> None:
+        """Wait a while for a relay to be back: it is dialled at once, and passed over if that fails."""
         if peer not in self._used:
-            return self._let_go(peer)
+            self._let_go(peer)
+            return
         relay = self._relays[peer]
-        ended = [*relay.reading.end(), *relay.sending.end()]
-        return [*ended, SetTimer(self._config.relay_timeout, self._tick("link", peer))]
+        relay.reading.end()
+        relay.sending.end()
+        self._out.set_timer(self._config.relay_timeout, RelayLinkDue(self._room, peer))
 
-    def dial_failed(self, peer: PeerId, reason: Reason, now: float) -> list[RelayUseEffect]:
-        """No link came of dialling."""
-        return [] if peer in self._links else self._fail(peer, reason, now)
+    def handle_dial_failed(self, peer: PeerId, reason: Reason, now: float) -> None:
+        """Pass over a relay that could not be dialled."""
+        if peer not in self._links:
+            self._fail(peer, reason, now)
 
-    def refused(self, peer: PeerId, reason: Reason, now: float) -> list[RelayUseEffect]:
-        """A relay said that it has nothing to do with this room, or with us.
+    def handle_refusal(self, peer: PeerId, reason: Reason, now: float) -> None:
+        """Pass over a relay that says it has nothing to do with this room, or with us.
 
         Who was put out is no guest any more. The answer to what it asked decides of that.
         """
         relay = self._relays.get(peer)
         if reason is Reason.NOT_INVITED and relay is not None and relay.reading.is_asking:
-            return []
-        return self._fail(peer, reason, now)
+            return
+        self._fail(peer, reason, now)
 
-    def fired(self, tick: Tick, now: float) -> list[RelayUseEffect]:
-        """A timer of ours has run out."""
-        peer = PeerId(tick.key[len(self._room) :])
-        match tick.what:
-            case "rotate":
-                return [*self._next_turn(now), *self._choose(now)]
-            case "retry":
-                return self._choose(now)
-            case "look":
-                return self._relays[peer].reading.look() if peer in self._used else []
-            case "linger":
-                return self._let_go(peer)
-            case "link" if peer in self._links:
-                return []
-            case _:
-                relay = self._relays.get(peer)
-                refusal = None if relay is None else relay.reading.refusal
-                return self._fail(peer, refusal or Reason.TIMEOUT, now)
+    def rotate(self, now: float) -> None:
+        """Choose again: the turn of those in use is over."""
+        self._set_rotation(now)
+        self._choose(now)
+
+    def choose_again(self, now: float) -> None:
+        """Choose again: one that failed may be tried once more."""
+        self._choose(now)
+
+    def look(self, peer: PeerId) -> None:
+        """See whether the last page of a relay was lost."""
+        if peer in self._used:
+            self._relays[peer].reading.look()
+
+    def end_lingering(self, peer: PeerId) -> None:
+        """Let go of a relay that has had its time to show why it is used no more."""
+        self._let_go(peer)
+
+    def handle_lasting_loss(self, peer: PeerId, now: float) -> None:
+        """Pass over a relay whose link is still down."""
+        if peer not in self._links:
+            self.handle_silence(peer, now)
+
+    def handle_silence(self, peer: PeerId, now: float) -> None:
+        """Pass over a relay that has not answered in time."""
+        relay = self._relays.get(peer)
+        refusal = None if relay is None else relay.reading.refusal
+        self._fail(peer, refusal or Reason.TIMEOUT, now)
 
     # What is read.
 
-    def page(self, peer: PeerId, page: ResyncPage, now: float) -> list[RelayUseEffect]:
-        """A relay sent a page."""
+    def handle_page(self, peer: PeerId, page: ResyncPage, now: float) -> None:
+        """Take a page of a relay."""
         if peer not in self._used:
             # It may be good, but no cursor of ours counts on it.
-            return [Record(Kind.REJECTED, self._room, peer=peer, reason=Reason.NOT_RESPONSIBLE)]
+            reason = Reason.NOT_RESPONSIBLE
+            self._out.record(Record(Kind.REJECTED, self._room, peer=peer, reason=reason))
+            return
         was_working = self._is_working(peer)
-        effects = self._step(peer, lambda relay: relay.reading.page(page), now)
+        relay = self._relays[peer]
+        failure = relay.reading.handle_page(page)
+        if relay.reading.has_lost:
+            relay.sending.handle_loss()
+        if failure is not None:
+            self._fail(peer, failure, now)
         if not was_working and self._is_working(peer):
             relay = self._relays[peer]
             relay.failed_at = relay.failure = None
-            effects += self._choose(now)
-        return effects
+            self._choose(now)
 
-    def taken(self, page: Page, control: tuple[EventId, ...], now: float) -> list[RelayUseEffect]:
-        """A page was taken in, in this transaction; `control` are the heads of our control DAG by now."""
-        if page.relay not in self._used:
-            return []
-        return self._relays[page.relay].reading.taken(page.number, control)
+    def confirm_page(self, page: Page, control: tuple[EventId, ...], now: float) -> None:
+        """Go on: a page was taken in, in this transaction; `control` are our control heads by now."""
+        if page.relay in self._used:
+            self._relays[page.relay].reading.confirm_page(page.number, control)
 
     # What is sent.
 
-    def send(self, parcels: Iterable[Parcel], now: float) -> list[RelayUseEffect]:
+    def send(self, parcels: Iterable[Parcel], now: float) -> None:
         """Have the relays in use keep these: our own events, and control events that they may lack."""
         parcels = list(parcels)
-        effects: list[RelayUseEffect] = []
         for peer in self._used:
-            effects += self._relays[peer].sending.put(parcels)
-        return effects
+            self._relays[peer].sending.put(parcels)
 
-    def send_to(self, peer: PeerId, parcels: Iterable[Parcel], now: float) -> list[RelayUseEffect]:
-        """The answer to `Behind`: control events that this relay lacks, if there are any."""
+    def send_to(self, peer: PeerId, parcels: Iterable[Parcel], now: float) -> None:
+        """Send the answer to `Behind`: control events that this relay lacks, if there are any."""
         if peer not in self._used:
-            return []
+            return
         relay = self._relays[peer]
-        effects = relay.sending.put(parcels)
+        relay.sending.put(parcels)
         refusal = relay.reading.refusal
         if refusal is not None and relay.sending.is_idle:
-            return [*effects, *self._fail(peer, refusal, now)]
-        return effects
+            self._fail(peer, refusal, now)
 
-    def unsent(self, peer: PeerId, parcels: Iterable[Parcel], more: bool, now: float) -> list[RelayUseEffect]:
-        """The answer to `GiveUnsent`, and whether there are more."""
-        return self._relays[peer].sending.unsent(parcels, more) if peer in self._used else []
+    def send_unsent(self, peer: PeerId, parcels: Iterable[Parcel], more: bool, now: float) -> None:
+        """Send the answer to `GiveUnsent`; `more` says whether there are more."""
+        if peer in self._used:
+            self._relays[peer].sending.send_unsent(parcels, more)
 
-    def provide(
-        self, peer: PeerId, event: EventId, parcels: Iterable[Parcel], now: float
-    ) -> list[RelayUseEffect]:
-        """The answer to `GiveMissing`."""
-        return self._relays[peer].sending.provide(event, parcels) if peer in self._used else []
+    def send_missing(self, peer: PeerId, event: EventId, parcels: Iterable[Parcel], now: float) -> None:
+        """Send the answer to `GiveMissing`."""
+        if peer in self._used:
+            self._relays[peer].sending.send_missing(event, parcels)
 
-    def answered(self, peer: PeerId, taken: RelayTaken, now: float) -> list[RelayUseEffect]:
-        """A relay said what became of a batch."""
+    def handle_taken(self, peer: PeerId, taken: RelayTaken, now: float) -> None:
+        """Note what became of a batch, as a relay says."""
         if peer not in self._used:
-            return [Record(Kind.REJECTED, self._room, peer=peer, reason=Reason.STALE)]
-        effects = self._step(peer, lambda relay: relay.sending.answered(taken), now)
+            self._out.record(Record(Kind.REJECTED, self._room, peer=peer, reason=Reason.STALE))
+            return
+        failure = self._relays[peer].sending.handle_answer(taken)
+        if failure is not None:
+            self._fail(peer, failure, now)
         relay = self._relays[peer]
         if peer in self._used and relay.sending.is_idle:
-            effects += relay.reading.again()
-        return effects
+            relay.reading.ask_again()
 
     # The rest.
-
-    def _step(self, peer: PeerId, step: _Step, now: float) -> list[RelayUseEffect]:
-        relay = self._relays[peer]
-        effects, failure = step(relay)
-        if any(isinstance(effect, Forgot) for effect in effects):
-            effects = [*effects, *relay.sending.forgot()]
-        if failure is not None:
-            return [*effects, *self._fail(peer, failure, now)]
-        return effects
 
     def _is_working(self, peer: PeerId) -> bool:
         return peer in self._used and peer in self._links and self._relays[peer].reading.answered
 
-    def _choose(self, now: float) -> list[RelayUseEffect]:
+    def _choose(self, now: float) -> None:
         """Use those that are preferred and have not failed; let others go once these work."""
         wanted = self._wanted(now)
-        effects: list[RelayUseEffect] = []
         for peer in wanted:
             if peer not in self._used:
-                effects += self._take_up(peer)
+                self._take_up(peer)
         spare = self._config.relays_at_once - sum(map(self._is_working, wanted))
         for peer in [peer for peer in self._used if peer not in wanted]:
             if spare > 0 and self._is_working(peer):
                 spare -= 1
             else:
-                effects += self._give_up(peer)
-        return effects + self._retry_timer(now)
+                self._give_up(peer)
+        self._set_retry(now)
 
     def _wanted(self, now: float) -> list[PeerId]:
         rtts = {peer: relay.rtt for peer, relay in self._relays.items() if relay.rtt is not None}
@@ -351,58 +389,62 @@ class RelayUse:
             order = sorted(order, key=lambda peer: peer not in self._links)
         return usable(order, failed, self._config.relay_retry, now)[: self._config.relays_at_once]
 
-    def _take_up(self, peer: PeerId) -> list[RelayUseEffect]:
+    def _take_up(self, peer: PeerId) -> None:
         relay = self._relays[peer]
         self._used[peer] = None
         self._lingering.pop(peer, None)
-        effects: list[RelayUseEffect] = [Hold(peer, relay.hints, self._purpose)]
         if relay.failure is None:
-            effects.insert(0, Record(Kind.CONTROL, self._room, peer=peer, note="relay chosen"))
+            self._out.record(Record(Kind.CONTROL, self._room, peer=peer, note="relay chosen"))
+        self._out.hold(peer, relay.hints, self._purpose)
         if peer in self._links:
-            return [*effects, *self._begin(relay)]
-        return [*effects, SetTimer(self._config.relay_timeout, self._tick("link", peer))]
+            self._begin(relay)
+        else:
+            self._out.set_timer(self._config.relay_timeout, RelayLinkDue(self._room, peer))
 
-    def _begin(self, relay: _Relay) -> list[RelayUseEffect]:
-        return [*relay.reading.begin(), *relay.sending.begin()]
+    def _begin(self, relay: _Relay) -> None:
+        relay.reading.begin()
+        relay.sending.begin()
 
-    def _give_up(self, peer: PeerId, lingers: bool = False) -> list[RelayUseEffect]:
+    def _give_up(self, peer: PeerId, lingers: bool = False) -> None:
         if self._used.pop(peer, self) is self:
-            return []
+            return
         relay = self._relays[peer]
-        ended = [*relay.reading.end(), *relay.sending.end(), CancelTimer(self._tick("link", peer))]
-        if not lingers:
-            return [*ended, Release(peer, self._purpose)]
-        self._lingering[peer] = None
-        return [*ended, SetTimer(self._config.relay_timeout, self._tick("linger", peer))]
+        relay.reading.end()
+        relay.sending.end()
+        self._out.cancel_timer(RelayLinkDue(self._room, peer))
+        if lingers:
+            self._lingering[peer] = None
+            self._out.set_timer(self._config.relay_timeout, LingerDue(self._room, peer))
+        else:
+            self._out.release(peer, self._purpose)
 
-    def _let_go(self, peer: PeerId) -> list[RelayUseEffect]:
-        """The link to a relay that was given up is not waited for any more."""
-        if self._lingering.pop(peer, self) is self:
-            return []
-        return [CancelTimer(self._tick("linger", peer)), Release(peer, self._purpose)]
+    def _let_go(self, peer: PeerId) -> None:
+        """Wait no longer for a relay that was given up."""
+        if self._lingering.pop(peer, self) is not self:
+            self._out.cancel_timer(LingerDue(self._room, peer))
+            self._out.release(peer, self._purpose)
 
-    def _fail(self, peer: PeerId, reason: Reason, now: float) -> list[RelayUseEffect]:
+    def _fail(self, peer: PeerId, reason: Reason, now: float) -> None:
         """Pass a relay over; said once, however often it fails in the same way."""
         if peer not in self._used:
-            return []
+            return
         relay = self._relays[peer]
         # Who hangs up at once is told nothing: the other end closes a link that nobody needs, answers or not.
-        effects = self._give_up(peer, lingers=reason in _SHOWS_WHY and peer in self._links)
+        self._give_up(peer, lingers=reason in _SHOWS_WHY and peer in self._links)
         if relay.failure is not reason:
             note = "relay passed over"
-            effects.append(Record(Kind.CONTROL, self._room, peer=peer, reason=reason, note=note))
+            self._out.record(Record(Kind.CONTROL, self._room, peer=peer, reason=reason, note=note))
         relay.failed_at, relay.failure = now, reason
-        return effects + self._choose(now)
+        self._choose(now)
 
-    def _retry_timer(self, now: float) -> list[RelayUseEffect]:
+    def _set_retry(self, now: float) -> None:
         """Look again when the first of those that failed may be tried again."""
         failed = [relay.failed_at for relay in self._relays.values() if relay.failed_at is not None]
         later = [at + self._config.relay_retry for at in failed if now - at < self._config.relay_retry]
-        return [SetTimer(min(later) - now, self._tick("retry"))] if later else []
+        if later:
+            self._out.set_timer(min(later) - now, RelayChoiceDue(self._room))
 
-    def _next_turn(self, now: float) -> list[RelayUseEffect]:
+    def _set_rotation(self, now: float) -> None:
         left = self._chooser.until_next_turn(now)
-        return [] if left is None else [SetTimer(left, self._tick("rotate"))]
-
-    def _tick(self, what: str, peer: bytes = b"") -> Tick:
-        return Tick(OWNER, what, self._room + peer)
+        if left is not None:
+            self._out.set_timer(left, RotationDue(self._room))

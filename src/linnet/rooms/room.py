@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable
 
-from linnet.core.effects import AfterCommit, Send
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import AuthorId, Contact, EventId, PeerId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
-from linnet.delivery import recovery
 from linnet.delivery.messages import Data
 from linnet.event.event import Verified
+from linnet.machine.outbox import Notice
 from linnet.overlay.notices import NeighborUp, OverlayNotice
-from linnet.rooms import chunks, ledger, receipts, relay_notices, sync
 from linnet.rooms.access.view import View
 from linnet.rooms.announcing import Announcing
 from linnet.rooms.answering import Answering
 from linnet.rooms.arrival import Arrival
 from linnet.rooms.catching_up import CatchingUp
 from linnet.rooms.content import MEMBER, Member, Membership, body_of, member_key
-from linnet.rooms.effects import RoomEffect, RoomPromise, RoomStep
 from linnet.rooms.governing import Draft
 from linnet.rooms.heeding import Heeding
 from linnet.rooms.meeting import Meeting
@@ -29,17 +24,7 @@ from linnet.rooms.messages import Greet, RoomReceipt
 from linnet.rooms.messages import Refused as RefusedMessage
 from linnet.rooms.parts import Parts
 from linnet.rooms.passing import Passing
-from linnet.rooms.relay_notices import (
-    Behind,
-    Forgot,
-    GiveMissing,
-    GiveUnsent,
-    Kept,
-    NotKept,
-    Page,
-    RelayNotice,
-)
-from linnet.rooms.secrecy import guarding
+from linnet.rooms.relay_notices import RelayNotice
 from linnet.rooms.secrecy.guarding import Guarding
 from linnet.rooms.taking import Taking
 from linnet.rooms.ticket import Ticket
@@ -55,6 +40,7 @@ class Room:
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
+        self._out = parts.out
         self.id = parts.id
         self.context = parts.context
         self.config = parts.config
@@ -109,156 +95,162 @@ class Room:
         return self.is_active or self.parts.memory.leaving or self.parts.memory.lacks_control
 
     def begin(self, create: Verified, now: float) -> None:
-        """The first event of a room that is new here."""
+        """Take the first event of a room that is new here."""
         self.intake.take(Arrival(create, None, 0, 0), now)
-        self.parts.saw(create.events[0])
+        self.parts.note_event(create.events[0])
 
-    def load(self, now: float) -> list[RoomEffect]:
+    def load(self, now: float) -> None:
         """Read the room back from the store."""
-        effects, placed = self.parts.load(now)
+        placed = self.parts.load(now)
         self._seen_control = self.control.heads
         self._seen_joined = dict.fromkeys(self.view.joined())
         self._seen_events = len(self.dag)
         self._was_present, self._was_active = self.is_present, self.is_active
-        return self.settle([*effects, *self.passing.placed(placed, now)], now)
+        self.passing.pass_on(placed, now)
+        self.settle(now)
 
-    def settle(self, effects: Iterable[RoomStep], now: float) -> list[RoomEffect]:
-        """Take the notices of the use of relays out of what is asked for and heed them; then the state."""
-        out: list[RoomEffect] = []
-        waiting = deque(effects)
+    def settle(self, now: float) -> None:
+        """Do what the use of relays asks for, and act on a changed state, until nothing follows."""
         while True:
-            while waiting:
-                effect = waiting.popleft()
-                if isinstance(effect, Page | GiveUnsent | GiveMissing | Behind | Kept | NotKept | Forgot):
-                    waiting.extendleft(reversed(self._heeding.heed(effect, now)))
-                else:
-                    out.append(effect)
-            waiting.extend(self._changed(now) if self.is_open else ())
-            if not waiting:
-                return out
+            self._heed_notices(now)
+            before = self._out.mark()
+            if self.is_open:
+                self._act_on_changes(now)
+            if self._out.mark() == before:
+                return
+
+    def _heed_notices(self, now: float) -> None:
+        """Do what the use of relays asks for; what comes of it stands where it was told."""
+        if not self._out.has_notices:
+            return
+        for said in self._out.take_said():
+            if isinstance(said, RelayNotice):
+                self._heeding.heed(said, now)
+                self._heed_notices(now)  # What comes of one comes before the next.
+            elif isinstance(said, Notice):
+                self._out.notify(said)
+            else:
+                self._out.add(said)
 
     # Links.
 
-    def start(self, now: float) -> list[RoomStep]:
+    def start(self, now: float) -> None:
         """Turn to everyone who is known: members and relays at once; the first that answers helps."""
         if not self.is_present:
-            return []
+            return
         named = self._named_relays()
-        effects: list[RoomStep] = [*self.neighbors.relays(named, now), *self.neighbors.start(now)]
-        effects += [*self.ledger.started(now), *self.relays.relays(named, now)]
+        self.neighbors.set_relays(named, now)
+        self.neighbors.start(now)
+        self.ledger.start(now)
+        self.relays.set_relays(named, now)
         for peer in self.context.links:
-            effects += self.link_up(peer, now)
-        return [*effects, *self.announcing.arm(self.config.announce_period)]
+            self.handle_link_up(peer, now)
+        self.announcing.arm(self.config.announce_period)
 
-    def stop(self, now: float) -> list[RoomEffect]:
+    def stop(self, now: float) -> None:
         """Let go of everyone."""
         self._was_present = False
         self.guests.by_peer.clear()
         self.flood.neighbors.clear()
-        effects: list[RoomStep] = [
-            *self.sync.stop(),
-            *self.receipts.stop(),
-            *self.relays.stop(),
-            *self.neighbors.stop(now),
-            *self.chunks.stop(),
-            *self.announcing.stop(),
-            *(() if self.guarding is None else self.guarding.stop()),
-        ]
-        return [effect for effect in effects if not isinstance(effect, RelayNotice)]
+        self.sync.stop()
+        self.receipts.stop()
+        self.relays.stop()
+        self.neighbors.stop(now)
+        self.chunks.stop()
+        self.announcing.stop()
+        if self.guarding is not None:
+            self.guarding.stop()
 
-    def link_up(self, peer: PeerId, now: float) -> list[RoomStep]:
-        """A link is open: greet whoever is known to be of the room."""
+    def handle_link_up(self, peer: PeerId, now: float) -> None:
+        """Greet a device that is known to be of the room, now that its link is open."""
         if not self.is_present or peer == self.context.peer:
-            return []
-        effects: list[RoomStep] = []
+            return
         if self.neighbors.knows(peer) or self.view.is_relay(peer):
             # A greeting first: whoever is asked for something must know who asks.
-            effects.append(self.meeting.approach(peer))
-        return [*effects, *self.relays.linked(peer, now)]
+            self.meeting.approach(peer)
+        self.relays.handle_link_up(peer, now)
 
-    def link_down(self, peer: PeerId, now: float) -> list[RoomStep]:
-        """A link is gone."""
+    def handle_link_down(self, peer: PeerId, now: float) -> None:
+        """Go on without a device whose link is gone."""
         self.guests.down(peer)
         self.flood.unlinked(peer)
         self.serving.down(peer)
-        self.taking.down(peer)
-        self.meeting.down(peer)
-        self.catching_up.down(peer)
-        return [
-            *self.intake.order.down(peer, now),
-            *self.sync.down(peer),
-            *self.neighbors.down(peer, now),
-            *self.relays.unlinked(peer, now),
-            *self.chunks.down(peer),
-        ]
+        self.taking.handle_link_down(peer)
+        self.meeting.handle_link_down(peer)
+        self.catching_up.forget_pages(peer)
+        self.intake.order.remove_source(peer, now)
+        self.sync.handle_link_down(peer)
+        self.neighbors.handle_link_down(peer, now)
+        self.relays.handle_link_down(peer, now)
+        self.chunks.remove_source(peer)
 
-    def on_greet(self, peer: PeerId, greet: Greet, now: float) -> list[RoomStep]:
-        """Someone says that it is of the room."""
+    def handle_greet(self, peer: PeerId, greet: Greet, now: float) -> None:
+        """Meet somebody who says that it is of the room."""
         was_here = peer in self.guests.by_peer
         if not self.is_present and not self.meeting.does_not_know(peer, greet):
-            return self.meeting.greeted_outside(peer, greet)
+            self.meeting.answer_outside(peer, greet)
+            return
         try:
             guest = self.guests.greeted(peer, greet, now)
         except RemoteError as error:
             if self.parts.memory.lacks_control:
-                return self.meeting.ask_control(peer)
-            refused = self.taking.refuse(peer, None, error.reason, error.detail)
-            return [*refused, *self.meeting.hear_out(peer, greet, error.reason)]
-        effects: list[RoomStep] = []
+                self.meeting.ask_control(peer)
+                return
+            self.taking.refuse(peer, None, error.reason, error.detail)
+            self.meeting.hear_out(peer, greet, error.reason)
+            return
         if not guest.relay:
             self.flood.up(peer)
             contact = Contact(peer, greet.hints)
-            effects += self.neighbors.greeted(peer, contact, guest.person, now)
-        effects += self.neighbors.know(greet.contacts, now)
+            self.neighbors.handle_greeting(peer, contact, guest.person, now)
+        self.neighbors.add(greet.contacts, now)
         if self.meeting.is_due(peer, greet):
-            effects.append(Send(peer, self.meeting.greeting(answer=True)))
+            self.meeting.greet(peer, answer=True)
         if not guest.greeted:
             guest.greeted = True
-            told = tuple(Send(peer, receipt) for receipt in self.receipts.all())
-            if told:
-                effects.append(AfterCommit(told))
+            for receipt in self.receipts.all():
+                self._out.committed.send(peer, receipt)
         if not was_here:
-            effects += [*self.intake.order.up(peer, now), *self.catching_up.ask_back(peer, now)]
+            self.intake.order.add_source(peer, now)
+            self.catching_up.ask_back(peer, now)
         if not guest.relay and all(map(self.dag.satisfies, guest.heads)):
             self.parts.memory.newcomer = False  # Whatever this member has, we have.
-        effects += self.sync.compare(peer, guest)
-        self.chunks.up(peer)
-        return effects
+        self.sync.compare(peer, guest)
+        self.chunks.add_source(peer)
 
     # Events of others.
 
-    def on_data(self, peer: PeerId, data: Data, now: float) -> list[RoomStep]:
-        """An event on its way among those who are online."""
+    def handle_data(self, peer: PeerId, data: Data, now: float) -> None:
+        """Take an event on its way among those who are online."""
         cards = () if data.card is None else (data.card,)
-        effects = self.taking.take((data.unit,), cards, peer, now, data.hops, data.age_us)
-        if peer in self.guests.by_peer or not self.is_active:
-            return effects
-        return [*effects, *self.meeting.answer_stranger(peer, data)]
+        self.taking.take((data.unit,), cards, peer, now, data.hops, data.age_us)
+        if peer not in self.guests.by_peer and self.is_active:
+            self.meeting.answer_stranger(peer, data)
 
     # Questions and answers.
 
-    def on_refused(self, peer: PeerId, message: RefusedMessage, now: float) -> list[RoomStep]:
-        """A peer does not take an event of ours, or has nothing to say to us."""
+    def handle_refused(self, peer: PeerId, message: RefusedMessage, now: float) -> None:
+        """Note that a peer does not take an event of ours, or has nothing to say to us."""
         guest = self.guests.by_peer.get(peer)
         note = message.detail[:100]
-        effects: list[RoomStep] = [
+        self._out.record(
             Record(Kind.DROPPED, self.id, message.event, peer=peer, reason=message.reason, note=note)
-        ]
+        )
         if guest is not None and message.event is not None:
-            effects += self.ledger.refused(message.event, guest.person, message.reason, now)
+            self.ledger.note_refusal(message.event, guest.person, message.reason, now)
         if message.event is None and self.view.is_relay(peer):
-            effects += self.relays.refused(peer, message.reason, now)
+            self.relays.handle_refusal(peer, message.reason, now)
         known = guest is not None or self.neighbors.knows(peer) or self.view.is_relay(peer)
         known = known or peer in self.taking.asked
         if message.event is None and self.is_present and known:
-            effects += self.meeting.taken_for_stranger(peer, message.reason, now)
-        return effects
+            self.meeting.answer_refusal(peer, message.reason, now)
 
-    def on_receipt(self, peer: PeerId, receipt: RoomReceipt, now: float) -> list[RoomStep]:
-        """Someone's word of how far it is."""
-        if peer not in self.guests.by_peer:
-            return self.taking.unasked(peer, "RoomReceipt")
-        return [*self.passing.heard_receipt(peer, receipt, now)]
+    def handle_receipt(self, peer: PeerId, receipt: RoomReceipt, now: float) -> None:
+        """Take somebody's word of how far it is."""
+        if peer in self.guests.by_peer:
+            self.passing.handle_receipt(peer, receipt, now)
+        else:
+            self.taking.reject_unasked(peer, "RoomReceipt")
 
     # Joining.
 
@@ -267,110 +259,104 @@ class Room:
         key = member_key(self.context.author)
         return [Draft(MEMBER, key, body_of(Member(membership, None, ticket)))]
 
-    def introduce(self, join: Verified, to: PeerId | None, now: float) -> list[RoomStep]:
+    def introduce(self, join: Verified, to: PeerId | None, now: float) -> None:
         """Show our join to whoever has shown us the room, and greet."""
-        effects: list[RoomStep] = self.start(now) if self.is_active else []
+        if self.is_active:
+            self.start(now)
         if to is None or self.view.is_relay(to):
-            return effects
+            return
         data = Data(join.unit, 1, 0, int(now * 1_000_000), self.context.card)
-        shown: list[RoomPromise] = [Send(to, data), Send(to, self.meeting.greeting(answer=False))]
-        return [*effects, AfterCommit(tuple(shown))]
+        self._out.committed.send(to, data)
+        self._out.committed.send(to, self.meeting.greeting(answer=False))
 
-    def introduce_again(self, to: PeerId, now: float) -> list[RoomStep]:
-        """Nobody has answered our join: it, or the answer, may be lost."""
-        if self.view.is_relay(to):
-            return []
-        return [*self.meeting.show_join(to, now), Send(to, self.meeting.greeting(answer=False))]
+    def introduce_again(self, to: PeerId, now: float) -> None:
+        """Show our join once more: nobody has answered it, and it, or the answer, may be lost."""
+        if not self.view.is_relay(to):
+            self.meeting.show_join(to, now)
+            self.meeting.greet(to, answer=False)
 
     # Timers.
 
-    def fired(self, tick: Tick, now: float) -> list[RoomStep]:
-        """A timer of this room has run out."""
-        match tick.owner:
-            case sync.OWNER:
-                return [*self.sync.fired(tick)]
-            case recovery.OWNER:
-                return [*self.intake.order.fired(now, self.parts.sources)]
-            case ledger.OWNER:
-                late = self.ledger.fired(tick)
-                return [] if late is None else [late[1], *self.parts.readers.overdue(late[0])]
-            case receipts.OWNER:
-                return [*self.receipts.fired(self.parts.sources, now)]
-            case relay_notices.OWNER:
-                return [*self.relays.fired(tick, now)]
-            case guarding.OWNER:
-                return self._guard(tick, now)
-            case owner if owner in chunks.OWNERS:
-                return [*self.chunks.fired(tick, now)]
-            case _:
-                return self.announcing.fired()
+    def handle_deadline(self, seq: int) -> None:
+        """Tell whoever reads if an event of ours has not arrived everywhere by its deadline."""
+        late = self.ledger.handle_deadline(seq)
+        if late is not None:
+            self.parts.readers.tell_overdue(late)
 
-    def _guard(self, tick: Tick, now: float) -> list[RoomStep]:
-        """It is time to see to the room's keys, if anything can be said."""
+    def guard(self, act: Callable[[Guarding], None]) -> None:
+        """See to the room's keys, if anything can be said."""
+        if self.guarding is None:
+            return
+        before = self._out.mark()
         try:
-            return [] if self.guarding is None else self.guarding.fired(tick, now)
+            act(self.guarding)
         except Refused as error:
+            self._out.forget_since(before)
             note = f"group: {error.detail[:80]}"
-            return [Record(Kind.DROPPED, self.id, reason=error.reason, note=note)]
+            self._out.record(Record(Kind.DROPPED, self.id, reason=error.reason, note=note))
 
-    def dial_failed(self, peer: PeerId, reason: Reason, now: float) -> list[RoomStep]:
-        """A link could not be opened."""
-        return [*self.neighbors.dial_failed(peer, now), *self.relays.dial_failed(peer, reason, now)]
+    def handle_dial_failed(self, peer: PeerId, reason: Reason, now: float) -> None:
+        """Turn to others, where a link could not be opened."""
+        self.neighbors.handle_dial_failed(peer, now)
+        self.relays.handle_dial_failed(peer, reason, now)
 
-    def noticed(self, notice: OverlayNotice, now: float) -> list[RoomStep]:
-        """A tracker's graph says who is a neighbour."""
-        effects: list[RoomStep] = [*self.neighbors.noticed(notice, now)]
+    def handle_notice(self, notice: OverlayNotice, now: float) -> None:
+        """Approach a neighbour that an overlay names."""
+        self.neighbors.handle_notice(notice, now)
         if isinstance(notice, NeighborUp) and notice.peer not in self.guests.by_peer:
-            effects.append(self.meeting.approach(notice.peer))
-        return effects
+            self.meeting.approach(notice.peer)
 
-    def nearby(self, now: float) -> list[RoomStep]:
-        """What may be said on local networks is another now: where nothing may, those there are gone."""
+    def settle_nearby(self, now: float) -> None:
+        """Follow a change of what may be said on local networks: where nothing may, those there are gone."""
         there = self.neighbors.beside
-        effects: list[RoomStep] = [*self.neighbors.settle(now)]
+        self.neighbors.settle(now)
         beside = self.neighbors.beside
         for peer in there if not beside else ():
-            effects += self.link_down(peer, now)
-        return [*effects, *(self.meeting.approach(peer) for peer in beside if peer not in there)]
+            self.handle_link_down(peer, now)
+        for peer in beside:
+            if peer not in there:
+                self.meeting.approach(peer)
 
     # What follows from a change of state.
 
-    def _changed(self, now: float) -> list[RoomStep]:
+    def _act_on_changes(self, now: float) -> None:
         """Act on the state if it is another than before."""
-        effects: list[RoomStep] = []
         if self.relays.up != self._seen_relays:
             self._seen_relays = self.relays.up
-            effects += self.chunks.relays(self._seen_relays, now)
+            self.chunks.use_relays(self._seen_relays, now)
         if self.parts.memory.overflowed and 2 * len(self.intake.order) <= self.config.waiting_events:
             self.parts.memory.overflowed = False
-            again, placed = self.intake.offer_again(now)
-            effects += [*again, *self.passing.placed(placed, now), *self.relays.read_anew()]
-        effects += self.passing.reveal(now)
+            self.passing.pass_on(self.intake.offer_again(now), now)
+            self.relays.read_anew()
+        self.passing.reveal(now)
         grown = len(self.dag) > self._seen_events
         self._seen_events = len(self.dag)
         if grown and self.is_present:
-            effects += self.announcing.arm(self.config.announce_delay)
+            self.announcing.arm(self.config.announce_delay)
         changed = self.control.heads != self._seen_control
         self._seen_control = self.control.heads
         if changed:
-            effects += self._expel(now)
-            effects += self._look_at_ourselves()
+            self._expel(now)
+            self._look_at_ourselves()
         if not self.is_present:
-            return [*effects, *self.stop(now)] if self._was_present else effects
+            if self._was_present:
+                self.stop(now)
+            return
         if not self._was_present:
             self._was_present = True
-            effects += self.start(now)
+            self.start(now)
         speaks = not self.parts.memory.lacks_control and self.parts.silenced(now) is None
         if self.guarding is not None and speaks:
-            effects += self.guarding.changed(now)
+            self.guarding.act_on_changes(now)
         if not changed:
-            return effects
+            return
         for peer, greet in self.guests.admitted():
-            effects += self.on_greet(peer, greet, now)
+            self.handle_greet(peer, greet, now)
         named = self._named_relays()
-        return [*effects, *self.neighbors.relays(named, now), *self.relays.relays(named, now)]
+        self.neighbors.set_relays(named, now)
+        self.relays.set_relays(named, now)
 
-    def _look_at_ourselves(self) -> list[RoomStep]:
+    def _look_at_ourselves(self) -> None:
         """If we have left, by a word of this device, others have to learn it before we are gone."""
         own = self.view.get((MEMBER, member_key(self.context.author)))
         memory = self.parts.memory
@@ -378,29 +364,28 @@ class Room:
             memory.leaving = False
         elif self._was_active and own is not None and own.device == self.context.device:
             memory.leaving = self.membership is Membership.LEAVE and own.sender == self.context.author
-        if self.is_active == self._was_active:
-            return []
-        self._was_active = self.is_active
-        return [Record(Kind.CONTROL, self.id, note=JOINED if self.is_active else LEFT)]
+        if self.is_active != self._was_active:
+            self._was_active = self.is_active
+            self._out.record(Record(Kind.CONTROL, self.id, note=JOINED if self.is_active else LEFT))
 
-    def _expel(self, now: float) -> list[RoomStep]:
+    def _expel(self, now: float) -> None:
         """Have nothing more to do with whoever is no longer of the room, here or away."""
-        effects: list[RoomStep] = []
         joined = dict.fromkeys(self.view.joined())
         for person in self._seen_joined:
             if person not in joined and person != self.context.author:
                 self.receipts.forget(person)
-                effects += self.neighbors.expelled(person, now)
+                self.neighbors.expel(person, now)
         for person in joined:
             if person not in self._seen_joined:
-                effects += self.neighbors.admitted(person, now)
+                self.neighbors.admit(person, now)
         self._seen_joined = joined
         for peer in self.guests.expel():
             self.flood.down(peer)
             self.serving.down(peer)
-            effects += [*self.sync.down(peer), *self.intake.order.down(peer, now), *self.chunks.down(peer)]
-            effects += self.neighbors.expelled(peer, now)
-        return effects
+            self.sync.handle_link_down(peer)
+            self.intake.order.remove_source(peer, now)
+            self.chunks.remove_source(peer)
+            self.neighbors.expel(peer, now)
 
     def _named_relays(self) -> tuple[Contact, ...]:
         """Relays that are named and have joined: before that they cannot serve yet."""

@@ -7,29 +7,30 @@ by a timer that progress pushes on; whatever it has brought stays, and the next 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeAlias
-
-from linnet.core.effects import CancelTimer, Send, SetTimer
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.causal_messages import Beyond, Further, Reconcile
 from linnet.delivery.dag import Dag
 from linnet.delivery.plan import Standing, Way, plan
 from linnet.delivery.reconcile import Reconciler
 from linnet.delivery.sorted_ids import SortedIds
 from linnet.identity.cards import Card
+from linnet.machine.outbox import Outbox
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.guests import Guest
 from linnet.rooms.messages import AskControl
 from linnet.trace.records import Kind, Record
 
-OWNER = "room sync"
 _HEADS = 256
 
-SyncEffect: TypeAlias = Send[Beyond | Reconcile | AskControl] | SetTimer[Tick] | CancelTimer[Tick] | Record
+
+class SyncDue(Timer, frozen=True, gc=False):
+    """A synchronisation with a peer has made no progress for too long."""
+
+    room: TopicId
+    peer: PeerId
 
 
 class Session:
@@ -59,6 +60,7 @@ class Sync:
         control: ControlDag,
         dag: Dag,
         ids: SortedIds,
+        out: Outbox,
     ) -> None:
         self._room = room
         self._ours = ours
@@ -66,6 +68,7 @@ class Sync:
         self._control = control
         self._dag = dag
         self._ids = ids
+        self._out = out
         self._sessions: dict[PeerId, Session] = {}
         self._answering: dict[PeerId, tuple[int, Reconciler]] = {}
         self._number = 0
@@ -85,38 +88,36 @@ class Sync:
         session = self._sessions.get(peer)
         return session is not None and session.request == request
 
-    def compare(self, peer: PeerId, guest: Guest) -> list[SyncEffect]:
-        """A member told its heads: fetch what it has beyond ours."""
-        effects: list[SyncEffect] = []
+    def compare(self, peer: PeerId, guest: Guest) -> None:
+        """Fetch what a member has beyond our heads, by the heads that it told."""
         if any(not self._is_control(head) for head in guest.control):
-            effects += self.more_control(peer)
+            self.ask_control(peer)
         unknown = sum(not self._dag.satisfies(head) for head in guest.heads)
         if guest.relay or not unknown:
-            return effects
+            return
         session = self._sessions.get(peer)
         if session is not None:
             session.again = True
-            return effects
+            return
         self._number += 1
         # Both ends may begin a session at the same time, so their numbers must differ.
         session = self._sessions[peer] = Session(2 * self._number + (self._ours > peer))
-        return [*effects, *self._walk(peer, session)]
+        self._walk(peer, session)
 
-    def on_further(self, peer: PeerId, page: Further, guest: Guest | None) -> list[SyncEffect]:
-        """A page of a walk was taken in."""
+    def handle_further(self, peer: PeerId, page: Further, guest: Guest | None) -> None:
+        """Go on after a page of a walk, which was taken in."""
         session = self._sessions.get(peer)
         if session is None or session.request != page.request:
-            return []
+            return
         if guest is not None and page.unknown and self._plan(page, guest) is Way.RECONCILE:
-            return self._reconcile(peer, session)
-        if page.more and len(self._dag) > session.known:
-            return self._walk(peer, session)
-        return self._end(peer, guest)
+            self._reconcile(peer, session)
+        elif page.more and len(self._dag) > session.known:
+            self._walk(peer, session)
+        else:
+            self._end(peer, guest)
 
-    def on_reconcile(
-        self, peer: PeerId, message: Reconcile, guest: Guest
-    ) -> tuple[list[SyncEffect], tuple[EventId, ...]]:
-        """A step of reconciliation, of a session of ours or of theirs, and what it shows that we lack."""
+    def handle_reconcile(self, peer: PeerId, message: Reconcile, guest: Guest) -> tuple[EventId, ...]:
+        """Answer a step of reconciliation, of a session of ours or of theirs; what it shows that we lack."""
         session = self._sessions.get(peer)
         reconciler = None
         if session is not None and session.number == message.session:
@@ -124,21 +125,25 @@ class Sync:
         ours = reconciler is not None
         if reconciler is None and message.session % 2 == (self._ours > peer):
             reason, note = Reason.STALE, "reconciliation"  # It was one of ours, and is over.
-            return [Record(Kind.REJECTED, self._room, peer=peer, reason=reason, note=note)], ()
+            self._out.record(Record(Kind.REJECTED, self._room, peer=peer, reason=reason, note=note))
+            return ()
         if reconciler is None:
             reconciler = self._answerer(peer, message.session)
         step = reconciler.answer(message)
-        effects: list[SyncEffect] = [] if step.reply is None else [Send(peer, step.reply)]
+        if step.reply is not None:
+            self._out.send(peer, step.reply)
         if reconciler.failed is not None:
             note = "reconciliation"
-            effects.append(Record(Kind.REJECTED, self._room, peer=peer, reason=reconciler.failed, note=note))
+            self._out.record(
+                Record(Kind.REJECTED, self._room, peer=peer, reason=reconciler.failed, note=note)
+            )
         if reconciler.done and ours:
-            effects += self._end(peer, guest)
+            self._end(peer, guest)
         elif reconciler.done:
             self._answering.pop(peer, None)
         elif ours:
-            effects.append(self._timer(peer))
-        return effects, tuple(each for each in step.need if not self._dag.satisfies(each))
+            self._set_timer(peer)
+        return tuple(each for each in step.need if not self._dag.satisfies(each))
 
     def _answerer(self, peer: PeerId, number: int) -> Reconciler:
         known = self._answering.get(peer)
@@ -146,39 +151,39 @@ class Sync:
             known = self._answering[peer] = number, Reconciler(self._room, number, self._ids)
         return known[1]
 
-    def more_control(
+    def ask_control(
         self, peer: PeerId, card: Card | None = None, heads: tuple[EventId, ...] | None = None
-    ) -> list[SyncEffect]:
-        """The next page of control events; with our card, if we are not a member there.
+    ) -> None:
+        """Ask for the next page of control events; with our card, if we are not a member there.
 
         From where we are now, or from the heads that may be told.
         """
         self._number += 1
         beyond = self._control.heads if heads is None else heads
-        return [Send(peer, AskControl(self._room, self._number, beyond[:_HEADS], None, card))]
+        self._out.send(peer, AskControl(self._room, self._number, beyond[:_HEADS], None, card))
 
-    def down(self, peer: PeerId) -> list[SyncEffect]:
-        """A link is gone; what was fetched stays."""
+    def handle_link_down(self, peer: PeerId) -> None:
+        """End the session with a peer that is gone; what was fetched stays."""
         self._answering.pop(peer, None)
-        return [] if self._sessions.pop(peer, None) is None else [CancelTimer(self._tick(peer))]
+        if self._sessions.pop(peer, None) is not None:
+            self._out.cancel_timer(SyncDue(self._room, peer))
 
-    def fired(self, tick: Tick) -> list[SyncEffect]:
-        """A session made no progress for too long."""
-        peer = PeerId(tick.key[32:])
-        if self._sessions.pop(peer, None) is None:
-            return []
-        note = "synchronisation"
-        return [Record(Kind.DROPPED, self._room, peer=peer, reason=Reason.TIMEOUT, note=note)]
+    def handle_timeout(self, peer: PeerId) -> None:
+        """End a session that made no progress for too long."""
+        if self._sessions.pop(peer, None) is not None:
+            note = "synchronisation"
+            self._out.record(Record(Kind.DROPPED, self._room, peer=peer, reason=Reason.TIMEOUT, note=note))
 
-    def stop(self) -> list[SyncEffect]:
-        """The room is left."""
-        peers: Iterable[PeerId] = list(self._sessions)
-        return [effect for peer in peers for effect in self.down(peer)]
+    def stop(self) -> None:
+        """End all sessions: the room is left."""
+        for peer in list(self._sessions):
+            self.handle_link_down(peer)
 
-    def _walk(self, peer: PeerId, session: Session) -> list[SyncEffect]:
+    def _walk(self, peer: PeerId, session: Session) -> None:
         self._number += 1
         session.request, session.known = self._number, len(self._dag)
-        return [Send(peer, Beyond(self._room, session.request, self.heads)), self._timer(peer)]
+        self._out.send(peer, Beyond(self._room, session.request, self.heads))
+        self._set_timer(peer)
 
     def _plan(self, page: Further, guest: Guest) -> Way:
         unknown = sum(not self._dag.satisfies(head) for head in guest.heads)
@@ -186,23 +191,20 @@ class Sync:
         ours = Standing(len(heads), len(self._dag), len(page.unknown))
         return plan(ours, Standing(len(guest.heads), guest.events, unknown))
 
-    def _reconcile(self, peer: PeerId, session: Session) -> list[SyncEffect]:
+    def _reconcile(self, peer: PeerId, session: Session) -> None:
         session.request = None
         session.reconciler = Reconciler(self._room, session.number, self._ids)
-        return [Send(peer, session.reconciler.begin()), self._timer(peer)]
+        self._out.send(peer, session.reconciler.begin())
+        self._set_timer(peer)
 
-    def _end(self, peer: PeerId, guest: Guest | None) -> list[SyncEffect]:
+    def _end(self, peer: PeerId, guest: Guest | None) -> None:
         session = self._sessions.pop(peer)
-        effects: list[SyncEffect] = [CancelTimer(self._tick(peer))]
+        self._out.cancel_timer(SyncDue(self._room, peer))
         if session.again and guest is not None:
-            effects += self.compare(peer, guest)
-        return effects
+            self.compare(peer, guest)
 
     def _is_control(self, event: EventId) -> bool:
         return self._control.knows(event) or self._control.is_rejected(event)
 
-    def _timer(self, peer: PeerId) -> SetTimer[Tick]:
-        return SetTimer(self._config.sync_timeout, self._tick(peer))
-
-    def _tick(self, peer: PeerId) -> Tick:
-        return Tick(OWNER, "sync", self._room + peer)
+    def _set_timer(self, peer: PeerId) -> None:
+        self._out.set_timer(self._config.sync_timeout, SyncDue(self._room, peer))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from linnet.core.effects import Blame, Send
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import EventId, PeerId
 from linnet.core.reasons import Reason
@@ -12,7 +11,6 @@ from linnet.event.event import Unverified
 from linnet.identity.cards import Card
 from linnet.rooms.arrival import Arrival
 from linnet.rooms.content import CONTROL_KINDS, MEMBER, REVOCATION, Member, Membership, content_of, member_key
-from linnet.rooms.effects import RoomStep
 from linnet.rooms.messages import Refused
 from linnet.rooms.parts import Parts
 from linnet.rooms.passing import Passing
@@ -32,6 +30,7 @@ class Taking:
 
     def __init__(self, parts: Parts, passing: Passing) -> None:
         self._parts = parts
+        self._out = parts.out
         self._passing = passing
         self._room = parts.id
         self.asked: dict[PeerId, None] = {}
@@ -50,10 +49,10 @@ class Taking:
         now: float,
         hops: int = 1,
         age_us: int = 0,
-    ) -> list[RoomStep]:
-        """Units from a peer, whatever brought them."""
+    ) -> None:
+        """Take units from a peer, whatever brought them."""
         # What was hidden for its time comes before what may follow it.
-        effects = self._passing.reveal(now)
+        self._passing.reveal(now)
         known = self.heeds(source) or source in self.heard_out
         for card in cards:
             if not known and card.device_key != source:
@@ -61,61 +60,50 @@ class Taking:
             try:
                 self._parts.context.cards.learn(card)
             except RemoteError as error:
-                effects.append(
+                self._out.record(
                     Record(Kind.REJECTED, self._room, peer=source, reason=error.reason, note="card")
                 )
-                effects.append(Blame(source, error.reason))
+                self._out.blame(source, error.reason)
         for unit in units:
-            effects += self._take_one(unit, source, hops, age_us, now)
-        return effects
+            self._take_one(unit, source, hops, age_us, now)
 
-    def _take_one(
-        self, unit: Unverified, source: PeerId, hops: int, age_us: int, now: float
-    ) -> list[RoomStep]:
+    def _take_one(self, unit: Unverified, source: PeerId, hops: int, age_us: int, now: float) -> None:
         try:
             head = self._parts.intake.head(unit)
             if self._parts.intake.knows(head):
-                return [
-                    Record(Kind.DUPLICATE, self._room, head, unit.device, unit.seq, peer=source, hops=hops)
-                ]
+                whose = (self._room, head, unit.device, unit.seq)
+                self._out.record(Record(Kind.DUPLICATE, *whose, peer=source, hops=hops))
+                return
             if not self.heeds(source) and source not in self.heard_out:
                 self._is_own(unit, source)
             arrival = self._parts.intake.check(unit, source, hops, age_us)
             self._at_the_door(arrival, source, now)
         except InvalidEvent as error:
-            return self._forged(source, unit, error)
-        except _NotGreeted as error:
-            # That is no word on the event, which may come another way.
-            return [*self.refuse(source, None, error.reason, error.detail), Blame(source, error.reason)]
+            self._reject_forged(source, unit, error)
+            return
         except RemoteError as error:
-            return [*self.refuse(source, unit, error.reason, error.detail), Blame(source, error.reason)]
+            # Somebody who has not greeted says no word on the event, which may come another way.
+            about = None if isinstance(error, _NotGreeted) else unit
+            self.refuse(source, about, error.reason, error.detail)
+            self._out.blame(source, error.reason)
+            return
         event = arrival.event
-        received = Record(
-            Kind.RECEIVED,
-            self._room,
-            event.id,
-            event.device,
-            event.seq,
-            peer=source,
-            hops=hops,
-            note=event.kind,
-        )
-        effects, placed = self._parts.intake.take(arrival, now)
-        return [received, *effects, *self._passing.placed(placed, now)]
+        whose = (self._room, event.id, event.device, event.seq)
+        self._out.record(Record(Kind.RECEIVED, *whose, peer=source, hops=hops, note=event.kind))
+        self._passing.pass_on(self._parts.intake.take(arrival, now), now)
 
     def heeds(self, source: PeerId) -> bool:
         """Whether a peer is of the room, or was turned to by ourselves."""
         return source in self._parts.guests.by_peer or self._is_asked(source)
 
-    def down(self, peer: PeerId) -> None:
-        """A link is gone."""
+    def handle_link_down(self, peer: PeerId) -> None:
+        """Forget a peer whose link is gone."""
         self.asked.pop(peer, None)
         self.heard_out.pop(peer, None)
 
-    def unasked(self, peer: PeerId, what: str) -> list[RoomStep]:
-        """News or an answer of somebody who is none of the room: not looked at, and not answered."""
-        record = Record(Kind.REJECTED, self._room, peer=peer, reason=Reason.NOT_A_MEMBER, note=what)
-        return [record]
+    def reject_unasked(self, peer: PeerId, what: str) -> None:
+        """Record news or an answer of somebody who is none of the room: not looked at, and not answered."""
+        self._out.record(Record(Kind.REJECTED, self._room, peer=peer, reason=Reason.NOT_A_MEMBER, note=what))
 
     def _is_own(self, unit: Unverified, source: PeerId) -> None:
         """Before any signature is checked: a stranger brings what its own device has signed."""
@@ -162,7 +150,7 @@ class Taking:
         """Whether we turned to this peer ourselves: a relay, or who shows us the room as we join."""
         return self._parts.control.view().is_relay(source) or source in self.asked
 
-    def _forged(self, source: PeerId, unit: Unverified, error: InvalidEvent) -> list[RoomStep]:
+    def _reject_forged(self, source: PeerId, unit: Unverified, error: InvalidEvent) -> None:
         record = Record(
             Kind.REJECTED,
             self._room,
@@ -172,10 +160,13 @@ class Taking:
             reason=error.reason,
             note=error.detail[:100],
         )
-        return [record, Blame(source, error.reason)]
+        self._out.record(record)
+        self._out.blame(source, error.reason)
 
-    def refuse(self, peer: PeerId, unit: Unverified | None, reason: Reason, detail: str) -> list[RoomStep]:
+    def refuse(self, peer: PeerId, unit: Unverified | None, reason: Reason, detail: str) -> None:
         """Tell a peer that an event of its is not taken, or that it is told nothing, and why."""
         event = None if unit is None else self._parts.intake.head(unit)
-        record = Record(Kind.REJECTED, self._room, event, peer=peer, reason=reason, note=detail[:100])
-        return [record, Send(peer, Refused(self._room, event, reason, detail[:200]))]
+        self._out.record(
+            Record(Kind.REJECTED, self._room, event, peer=peer, reason=reason, note=detail[:100])
+        )
+        self._out.send(peer, Refused(self._room, event, reason, detail[:200]))

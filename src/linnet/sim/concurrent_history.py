@@ -157,10 +157,10 @@ def replay(
 def _take(room: Room, verified: Verified, placed: dict[EventId, None]) -> bool:
     """Hand an event over; whether it took its place at once."""
     before = len(placed)
-    _, now_placed = room.intake.take(Arrival(verified, None, 1, 0), START + 1.0)
-    for each in now_placed:
+    for each in room.intake.take(Arrival(verified, None, 1, 0), START + 1.0):
         placed[each.arrival.event.id] = None
-        room.parts.saw(each.arrival.event)
+        room.parts.note_event(each.arrival.event)
+    room.parts.out.clear()  # Nobody performs anything here.
     return len(placed) > before
 
 
@@ -196,7 +196,7 @@ class _Stage:
             Draft(MEMBER, member_key(each.author), body_of(MemberContent(Membership.INVITE)))
             for each in self._members[1:]
         ]
-        made, declined, _ = room.passing.say(drafts, START)
+        made, declined = room.passing.say(drafts, START)
         if declined is not None:
             raise BadText(f"the room of a history: {declined.detail}")
         self._beginning = made
@@ -211,7 +211,7 @@ class _Stage:
         room = self._room(self._context(known))
         for verified in self._beginning:
             room.intake.take(Arrival(verified, None, 1, 0), START)
-            room.parts.saw(verified.events[0])
+            room.parts.note_event(verified.events[0])
         return room
 
     def write(self, history: History) -> tuple[list[Verified], dict[EventId, tuple[EventId, ...]]]:
@@ -268,7 +268,7 @@ class _Stage:
         out = Outbox()
         adjacency = Adjacency(out)
         overlays = Overlays(Member(MemberConfig(), out, adjacency), adjacency, out)
-        setting = Setting(context, config, overlays, (), ())
+        setting = Setting(context, config, out, overlays, (), ())
         room = Room(Parts(self._create, setting))
         room.begin(self._create, START)
         return room

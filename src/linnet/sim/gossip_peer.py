@@ -11,11 +11,12 @@ from linnet.core.inputs import Received, TimerFired
 from linnet.core.timers import Tick
 from linnet.delivery.causal_messages import Beyond, Further, Given, Reconcile, Want
 from linnet.delivery.messages import Data
+from linnet.delivery.recovery import RecoveryDue
 from linnet.overlay.notices import NeighborDown, NeighborUp
 from linnet.sim import gossip_sync, gossip_topic
 from linnet.sim.gossip_topic import GossipTopic, TellHeads, TopicMessage
 
-_OWNERS = (gossip_topic.OWNER, gossip_sync.OWNER, "barriers")
+_OWNERS = (gossip_topic.OWNER, gossip_sync.OWNER)
 _MESSAGES = (TellHeads, Want, Given, Beyond, Further, Reconcile)
 
 
@@ -75,7 +76,10 @@ class GossipPeer:
             timer = event.timer
             if isinstance(timer, Tick) and timer.owner in _OWNERS:
                 topic = self.topics.get(TopicId(timer.key[:32]))
-                return () if topic is None else topic.fired(timer, now)
+                return () if topic is None else topic.fired(timer)
+            if isinstance(timer, RecoveryDue):
+                topic = self.topics.get(timer.topic)
+                return () if topic is None else topic.recover(now)
         return self.spread(self._overlay_handle(event, now), now)
 
     def spread(self, effects: Sequence[Any], now: float) -> Sequence[Any]:

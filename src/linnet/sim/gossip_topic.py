@@ -31,6 +31,7 @@ from linnet.delivery.walk import Walks
 from linnet.event.event import MESSAGE, Event, Tail, Unverified, Verified
 from linnet.event.signing import Verifier, sign_unit
 from linnet.identity.cards import Card
+from linnet.machine.outbox import Outbox
 from linnet.peer.config import Identity
 from linnet.sim.gossip_sync import GossipSync, Told
 from linnet.trace.records import Kind, Record
@@ -104,7 +105,8 @@ class GossipTopic:
     def _begin(self) -> None:
         self.flood = Flood(self.topic)
         self.flood.route(self._route)
-        self._barriers: Barriers[_Arrival] = Barriers(self.topic, self._dag, self._config)
+        self._out = Outbox()
+        self._barriers: Barriers[_Arrival] = Barriers(self.topic, self._dag, self._config, self._out)
         self._walks = Walks(self._dag)
         self._sync = GossipSync(self.topic, self._ours, self._dag, self._ids)
         self._quiet = 1
@@ -154,15 +156,19 @@ class GossipTopic:
         self.flood.down(peer)
         self._walks.forget(peer)
         self._even.pop(peer, None)
-        return [*self._sync.down(peer), *self._barriers.down(peer, now)]
+        self._barriers.remove_source(peer, now)
+        return [*self._sync.down(peer), *self._out.take()]
 
-    def fired(self, tick: Tick, now: float) -> list[Any]:
+    def fired(self, tick: Tick) -> list[Any]:
         """A timer of this topic has run out."""
         if tick.owner == OWNER:
             return self._tell_one() if tick.what == "heads" else self._tell_all()
-        if tick.owner == "barriers":
-            return [*self._barriers.fired(now, tuple(self.flood.neighbors))]
         return [*self._sync.fired(tick)]
+
+    def recover(self, now: float) -> list[Any]:
+        """Ask for events that are missing."""
+        self._barriers.handle_timer(now, tuple(self.flood.neighbors))
+        return self._out.take()
 
     # What comes.
 
@@ -178,7 +184,8 @@ class GossipTopic:
         if isinstance(message, Given):
             effects = self._take_all(peer, message.units, now)
             sources = tuple(self.flood.neighbors)
-            return [*effects, *self._barriers.answered(peer, message, now, sources)]
+            self._barriers.handle_answer(peer, message, now, sources)
+            return [*effects, *self._out.take()]
         if isinstance(message, Beyond):
             page = self._walks.page(peer, message.heads, _PAGE)
             units = tuple(self._log[one].unit for one in page.ids)
@@ -191,7 +198,10 @@ class GossipTopic:
             effects += self._sync.on_further(peer, message)
             return effects if self.fetched == before else [*effects, self._news()]
         more, need = self._sync.on_reconcile(peer, message)
-        return [*more, *self._barriers.fetch(need, peer, now), self._news()] if need else [*more]
+        if not need:
+            return [*more]
+        self._barriers.fetch(need, peer, now)
+        return [*more, *self._out.take(), self._news()]
 
     def _on_data(self, peer: PeerId, data: Data, now: float) -> list[Any]:
         verified = self._checked(data.unit)
@@ -234,14 +244,14 @@ class GossipTopic:
         arrival = _Arrival(verified, hops)
         refs = references(verified.events[0])
         size = len(verified.unit.tails[0]) + 180
-        offered, more = self._barriers.offer(verified.head, refs, size, arrival, peer, now)
+        offered, _ = self._barriers.offer(verified.head, refs, size, arrival, peer, now)
         if offered is Offered.READY:
             line = deque([arrival])
             while line:
                 one = line.popleft()
                 self._place(one, now)
-                line += self._barriers.settled(one.verified.head)
-        return [*more]
+                line += self._barriers.settle(one.verified.head)
+        return self._out.take()
 
     def _place(self, arrival: _Arrival, now: float) -> None:
         event = arrival.verified.events[0]

@@ -25,7 +25,9 @@ def update(world: Devices, name: str) -> None:
     room = world.rooms(name)._registry.get(world.room)
     assert room is not None
     assert room.guarding is not None
-    world.perform(name, room.settle(room.guarding._update(world.network.now), world.network.now))
+    room.guarding._update(world.network.now)
+    room.settle(world.network.now)
+    world.perform(name, room.parts.out.take())
 
 
 def came_back(world: Devices) -> None:

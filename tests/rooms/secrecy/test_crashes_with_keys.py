@@ -84,7 +84,9 @@ class Sealed(Script):
         room, now = self.room_of(name), self.network.now
         if room.guarding is None or not self.secrecy(name).can_speak:
             return
-        effects = room.settle(room.guarding._update(now), now)
+        room.guarding._update(now)
+        room.settle(now)
+        effects = room.parts.out.take()
         try:
             self.network._perform(self.network._hosts[self.peer(name)], effects, now)  # type: ignore[arg-type]
         except PowerCut:

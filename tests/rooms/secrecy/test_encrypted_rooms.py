@@ -207,7 +207,7 @@ def test_a_key_that_comes_before_its_message_is_kept_for_it() -> None:
     ours.offer(early, key)
     event = secrecy(world, "ann").opening._memory.event(early)
     assert event is not None
-    assert secrecy(world, "ben").opening._open(event, None, world.network.now) == []
+    assert secrecy(world, "ben").opening._open(event, None, world.network.now) is None
     assert ours.text(early) == Text(b"before"), "it is read by the key that was kept for it"
 
 

@@ -15,7 +15,7 @@ from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import GROUP, Membership
 from linnet.rooms.results import Sent
 from linnet.rooms.secrecy import following
-from linnet.trace.records import Kind
+from linnet.trace.records import Kind, Record
 
 
 def test_what_is_not_told_to_a_member_leaves_a_record() -> None:
@@ -53,7 +53,9 @@ def test_no_more_operations_wait_than_there_is_room_for(monkeypatch: pytest.Monk
     )
     forged = replace(event, id=EventId(b"f" * 32), tail=replace(event.tail, body=bodies.encode_body(op)))
     before = ben.state(world.network.now)
-    (record,) = ben.placed(forged, 1, world.network.now)
+    ben.follow(forged, 1, world.network.now)
+    (record,) = ben._out.take()
+    assert isinstance(record, Record)
     assert record.reason is Reason.QUEUE_FULL
     assert not ben.keyring.stuck
     assert ben.state(world.network.now) is before
@@ -74,7 +76,8 @@ def test_who_catches_up_reads_every_epoch_as_its_key_comes() -> None:
     last = next(each for each in missed if each.events[0].kind == GROUP and each.events[0].author == ben)
     for verified in (*(each for each in missed if each is not last), last):
         position = cat._memory.append(verified, None, now)
-        cat.placed(verified.events[0], position, now)
+        cat.follow(verified.events[0], position, now)
+    cat._out.clear()
     assert {each: cat.opening.text(each) for each in said} == {
         each: world.secrecy("ann").opening.text(each) for each in said
     }

@@ -13,11 +13,11 @@ from linnet.core.reasons import Reason
 from linnet.groups import agreement
 from linnet.identity.cards import CARD_DAYS, issue_card, revoke
 from linnet.identity.keys import SigningKey
+from linnet.machine.outbox import Effect
 from linnet.peer.config import Identity
 from linnet.rooms.commands import JoinRoom, RevokeInRoom, SendToRoom, SetMembership
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import Membership, Newcomers
-from linnet.rooms.effects import RoomEffect
 from linnet.rooms.results import RoomMade, Sent
 from linnet.rooms.secrecy import guarding
 from linnet.rooms.secrecy.secrecy import Secrecy
@@ -43,7 +43,7 @@ class Devices(Circle):
         assert room.parts.secrecy is not None
         return room.parts.secrecy
 
-    def perform(self, name: str, effects: list[RoomEffect]) -> None:
+    def perform(self, name: str, effects: list[Effect]) -> None:
         """What a machine asks for outside of any input."""
         host = self.network._hosts[self.peer(name)]
         self.network._perform(host, effects, self.network.now)  # type: ignore[arg-type]
@@ -179,7 +179,9 @@ def test_an_old_copy_of_a_store_is_not_gone_on_with() -> None:
     room = world.rooms("ben")._registry.get(world.room)
     assert room is not None
     assert room.guarding is not None
-    world.perform("ben", room.settle(room.guarding._update(world.network.now), world.network.now))
+    room.guarding._update(world.network.now)
+    room.settle(world.network.now)
+    world.perform("ben", room.parts.out.take())
     world.run(10.0)
     before = world.secrecy("ben").state(world.network.now)
     world.offline("ben")
@@ -214,7 +216,9 @@ def test_acknowledgements_are_batched() -> None:
         room = world.rooms(name)._registry.get(world.room)
         assert room is not None
         assert room.guarding is not None
-        world.perform(name, room.settle(room.guarding._update(world.network.now), world.network.now))
+        room.guarding._update(world.network.now)
+        room.settle(world.network.now)
+        world.perform(name, room.parts.out.take())
     world.run(10.0)
     state = world.secrecy("ben").state(world.network.now)
     assert len(state.owed) == 2

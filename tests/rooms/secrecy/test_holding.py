@@ -45,7 +45,7 @@ def test_who_told_new_prekeys_is_surplus_by_its_old_ones_then_missing() -> None:
 def test_the_state_is_the_same_after_a_restart() -> None:
     world = devices("ann", "ben")
     ann, now = world.secrecy("ann"), world.network.now
-    again = Holding(world.room, ann._context, ann._control, ann._memory)
+    again = Holding(world.room, ann._context, ann._control, ann._memory, ann._out)
     assert again.known_state == ann.known_state == again.state(now)
     assert again.members() == ann.members()
     version = again.version

@@ -49,20 +49,24 @@ class Betrayal(Circle):
 
     def betray(self, name: str) -> None:
         """From now on its own machine does not look at what it signs."""
-        self.secrecy(name).following._ours_came = lambda event, now: []  # type: ignore[method-assign]
+        self.secrecy(name).following._check_own = lambda event, now: None  # type: ignore[method-assign]
 
     def sign(self, name: str, body: bytes, after: Iterable[EventId] = ()) -> EventId:
         """Let somebody say this in the group, whether it makes sense or not."""
         room, now = self.room_of(name), self.network.now
         made = room.parts.author.make(GROUP, None, body, now, after=tuple(after))
-        effects = room.settle(room.passing._said(made, now), now)
+        room.passing._publish(made, now)
+        room.settle(now)
+        effects = room.parts.out.take()
         self.network._perform(self.network._hosts[self.peer(name)], effects, now)  # type: ignore[arg-type]
         return made.head
 
     def update(self, name: str) -> None:
         room, now = self.room_of(name), self.network.now
         assert room.guarding is not None
-        effects = room.settle(room.guarding._update(now), now)
+        room.guarding._update(now)
+        room.settle(now)
+        effects = room.parts.out.take()
         self.network._perform(self.network._hosts[self.peer(name)], effects, now)  # type: ignore[arg-type]
 
     def refusals(self, name: str, event: EventId) -> list[Record]:
@@ -244,5 +248,7 @@ def test_a_thief_of_a_devices_key_cannot_stop_the_device() -> None:
     world = betrayal()
     room = world.room_of("ben")
     event = room.parts.author.make(GROUP, None, b"\x01garbage", world.network.now, after=())
-    records = world.secrecy("ben").following._ours_came(event.events[0], world.network.now)
-    assert [record.reason for record in records] == [Reason.MALFORMED]
+    world.secrecy("ben").following._check_own(event.events[0], world.network.now)
+    (record,) = room.parts.out.take()
+    assert isinstance(record, Record)
+    assert record.reason is Reason.MALFORMED

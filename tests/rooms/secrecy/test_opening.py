@@ -13,6 +13,7 @@ from linnet.event.event import MESSAGE, Event
 from linnet.rooms.content import GROUP, MEMBER
 from linnet.rooms.secrecy import opening
 from linnet.rooms.secrecy.keyring import Text, Unread
+from linnet.trace.records import Record
 
 
 def event_of(world: Devices, name: str, id: EventId) -> Event:
@@ -43,7 +44,8 @@ def test_what_is_said_is_kept_where_it_was_opened() -> None:
         shown = messages.shown(event)
         assert isinstance(shown, Event)
         assert (shown.id, shown.body) == (id, b"hello")
-        assert messages.came(event, 1, world.network.now) == []  # It is not opened twice.
+        messages.open_event(event, 1, world.network.now)
+        assert world.secrecy(name)._out.take() == []  # It is not opened twice.
 
 
 def test_kinds_that_carriers_must_understand_are_not_sealed() -> None:
@@ -60,7 +62,9 @@ def test_only_so_many_are_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = without_keys(world, "ben", "one", "two")
     secrecy, now = world.secrecy("ben"), world.network.now
     for place, event in enumerate((first, second)):
-        (record,) = secrecy.opening.came(event, place, now)
+        secrecy.opening.open_event(event, place, now)
+        (record,) = secrecy._out.take()
+        assert isinstance(record, Record)
         assert (record.event, record.reason, record.note) == (
             event.id,
             Reason.BEFORE_JOINING,

@@ -6,6 +6,7 @@ from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
+from linnet.machine.outbox import Outbox
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.messages import RoomReceipt
 from linnet.rooms.receipts import Receipts
@@ -18,7 +19,7 @@ class KeptReceipts:
     """Receipts of one room, numbered in the order in which they came, so that each is told once on a link."""
 
     def __init__(self, room: TopicId, context: Context, config: RoomsConfig, most: int) -> None:
-        self._receipts = Receipts(room, context, config)
+        self._receipts = Receipts(room, context, config, Outbox())
         self._most = most
         self._numbers: dict[PeerId, int] = {}
         self.next = 0

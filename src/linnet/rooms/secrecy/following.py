@@ -21,6 +21,7 @@ from linnet.groups.notes import (
     Unreached,
     Waits,
 )
+from linnet.machine.outbox import Outbox
 from linnet.rooms.content import GROUP
 from linnet.rooms.memory import RoomMemory
 from linnet.rooms.secrecy.holding import Holding
@@ -34,28 +35,32 @@ STUCK = 1_024
 class Following:
     """The operations of one room's group."""
 
-    def __init__(self, room: TopicId, holding: Holding, memory: RoomMemory, opening: Opening) -> None:
+    def __init__(
+        self, room: TopicId, holding: Holding, memory: RoomMemory, opening: Opening, out: Outbox
+    ) -> None:
         self._room = room
+        self._out = out
         self._holding = holding
         self._keyring = holding.keyring
         self._memory = memory
         self._opening = opening
 
-    def sent(self, draft: agreement.Draft, op: EventId, now: float) -> list[Record]:
-        """An operation of our own is out."""
+    def follow_own(self, draft: agreement.Draft, op: EventId, now: float) -> None:
+        """Follow an operation of our own that is out."""
         step = agreement.sent(draft, op)
         self._note_body(self._holding.ours, op, draft.content)
         self._note_used(draft.content, step)
-        return self._stepped(step, now)
+        self._take_step(step, now)
 
-    def came(self, event: Event, now: float) -> list[Record]:
-        """An operation has its place."""
+    def follow(self, event: Event, now: float) -> None:
+        """Follow an operation that has its place."""
         if Device(event.author, event.device) == self._holding.ours:
-            return self._ours_came(event, now)
-        return self._took(event, now)
+            self._check_own(event, now)
+        else:
+            self._take(event, now)
 
-    def _ours_came(self, event: Event, now: float) -> list[Record]:
-        """An operation of ours, which was followed when it was made; or else we have forgotten making it.
+    def _check_own(self, event: Event, now: float) -> None:
+        """See that an operation of ours was followed when it was made; or else we have forgotten making it.
 
         Then the store is an old copy, and to go on with its keys would use some twice: we are added anew.
         """
@@ -63,15 +68,16 @@ class Following:
         try:
             content = decode_body(event.body)
         except RemoteError as error:  # Somebody else has our device's key.
-            return [self._holding.refusal(event, error.reason, f"group: {error.detail}")]
+            self._holding.record_refusal(event, error.reason, f"group: {error.detail}")
+            return
         head = None if isinstance(content, Keys) else content.head
         if head is None or head.sender != state.me or head.cseq <= state.cseq:
-            return []
+            return
         self._holding.forget(now)
         detail = "group: this store is older than what it has said"
-        return [self._holding.refusal(event, Reason.DESYNCED, detail)]
+        self._holding.record_refusal(event, Reason.DESYNCED, detail)
 
-    def _took(self, event: Event, now: float) -> list[Record]:
+    def _take(self, event: Event, now: float) -> None:
         device = Device(event.author, event.device)
         content: Body | None = None
         try:
@@ -83,14 +89,16 @@ class Following:
             if content is not None and self._lets_us_in(content, now):
                 # Others take our prekeys for used: we tell new ones, to be added by those.
                 self._holding.forget(now)
-            return [self._holding.refusal(event, error.reason, f"group: {error.detail}")]
+            self._holding.record_refusal(event, error.reason, f"group: {error.detail}")
+            return
         self._note_used(content, step)
         waits = self._holding.is_member and any(isinstance(note, Waits) for note in step.notes)
         if waits and len(self._keyring.stuck) >= STUCK:
             detail = "group: too many operations wait for others"
-            return [self._holding.refusal(event, Reason.QUEUE_FULL, detail)]
+            self._holding.record_refusal(event, Reason.QUEUE_FULL, detail)
+            return
         self._keyring.keep_stuck(event.id, waits)
-        return self._stepped(step, now)
+        self._take_step(step, now)
 
     def _receive(self, event: Event, now: float) -> agreement.Step:
         device, holding = Device(event.author, event.device), self._holding
@@ -116,63 +124,64 @@ class Following:
             self._keyring.keep_bundle(device, op)
             self._holding.version += 1
 
-    def _stepped(self, step: agreement.Step, now: float) -> list[Record]:
+    def _take_step(self, step: agreement.Step, now: float) -> None:
         """Keep what a step has led to, and do what its notes ask for."""
         self._holding.keep(step.state)
-        records: list[Record] = []
         for note in step.notes:
-            records += self._heed(note)
+            self._record_note(note)
             if isinstance(note, EpochReady):
                 self._opening.read_epoch(note.member, note.epoch, now)
         if any(isinstance(note, Joined) for note in step.notes):
             for verified in self._memory.events():
                 event = verified.events[0]
                 if event.kind == GROUP:  # Our own too: of an earlier stay, if there was one.
-                    records += self._took(event, now)
+                    self._take(event, now)
             self._opening.read_again(now)
         else:
-            records += self._unstick(now)
-        return records
+            self._unstick(now)
 
-    def _heed(self, note: Note) -> list[Record]:
+    def _record_note(self, note: Note) -> None:
         match note:
             case Ignored(reason):
-                return [Record(Kind.REJECTED, self._room, reason=reason, note="group")]
+                self._record(Kind.REJECTED, reason, "group")
             case Desynced(detail) | Lost(_, detail):
-                return [Record(Kind.DROPPED, self._room, reason=Reason.DESYNCED, note=detail[:100])]
+                self._record(Kind.DROPPED, Reason.DESYNCED, detail[:100])
             case Equivocation():
-                return [Record(Kind.REJECTED, self._room, reason=Reason.EQUIVOCATION, note="group")]
+                self._record(Kind.REJECTED, Reason.EQUIVOCATION, "group")
             case Unreached(_, reason):
-                return [Record(Kind.DROPPED, self._room, reason=reason, note="group: not told to a member")]
+                self._record(Kind.DROPPED, reason, "group: not told to a member")
             case Joined() | RemovedSelf():
-                return [Record(Kind.CONTROL, self._room, note=f"group {type(note).__name__.lower()}")]
+                self._record(Kind.CONTROL, None, f"group {type(note).__name__.lower()}")
             case _:
-                return []
+                pass
 
-    def _unstick(self, now: float) -> list[Record]:
+    def _record(self, kind: Kind, reason: Reason | None, note: str) -> None:
+        self._out.record(Record(kind, self._room, reason=reason, note=note))
+
+    def _unstick(self, now: float) -> None:
         """Try what waits for others of the group; whatever goes on calls this again."""
         for stuck in list(self._keyring.stuck):
             event = self._memory.event(stuck)
-            records = None if event is None else self._retry(event, now)
             if event is None:
                 self._keyring.keep_stuck(stuck, False)
-            elif records is not None:
-                return records
-        return []
+            elif self._retry(event, now):
+                return
 
-    def _retry(self, event: Event, now: float) -> list[Record] | None:
-        """Try an operation again; None if it still waits."""
+    def _retry(self, event: Event, now: float) -> bool:
+        """Try an operation again; False if it still waits."""
         try:
             step = self._receive(event, now)
         except RemoteError as error:
             self._keyring.keep_stuck(event.id, False)
-            return [self._holding.refusal(event, error.reason, f"group: {error.detail}")]
+            self._holding.record_refusal(event, error.reason, f"group: {error.detail}")
+            return True
         if any(isinstance(note, Waits) for note in step.notes):
             self._holding.keep_keys(step.state)  # It says for what it waits.
-            return None
+            return False
         self._keyring.keep_stuck(event.id, False)
         self._note_used(decode_body(event.body), step)
-        return self._stepped(step, now)
+        self._take_step(step, now)
+        return True
 
 
 def _let_in(content: Body) -> tuple[tuple[Device, bytes], ...]:

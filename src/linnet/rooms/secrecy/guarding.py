@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
-from linnet.core.effects import CancelTimer, Reply, SetTimer
 from linnet.core.errors import Refused
-from linnet.core.ids import AuthorId
+from linnet.core.ids import AuthorId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Tick
+from linnet.core.timers import Timer
 from linnet.delivery.commands import Declined
 from linnet.groups import agreement
 from linnet.groups.ids import Device, MemberId
 from linnet.identity.keys import device_id
-from linnet.rooms.effects import RoomStep
 from linnet.rooms.parts import Parts
 from linnet.rooms.passing import Passing
 from linnet.rooms.secrecy.absence import Absence
@@ -28,16 +27,39 @@ from linnet.rooms.secrecy.secrecy import Secrecy
 from linnet.rooms.secrecy.turns import Turns
 from linnet.trace.records import Kind, Record
 
-OWNER = "group"
 PARKED = 256
 """Commands that wait until this device has keys."""
 
 _HEAL, _REMOVE = b"heal", b"remove"
 
 
+class AcksDue(Timer, frozen=True, gc=False):
+    """Acknowledgements that a room's group is owed are to be said."""
+
+    room: TopicId
+
+
+class KeyUpdateDue(Timer, frozen=True, gc=False):
+    """The keys of a room's group are to be renewed."""
+
+    room: TopicId
+
+
+class ParkedDue(Timer, frozen=True, gc=False):
+    """The first of the commands that wait for a room's keys has waited as long as it may."""
+
+    room: TopicId
+
+
+class TurnDue(Timer, frozen=True, gc=False):
+    """It may be our turn to do something for a room's group."""
+
+    room: TopicId
+
+
 class _Parked(NamedTuple):
     request: int
-    perform: Callable[[float], list[RoomStep]]
+    perform: Callable[[float], None]
     due: float
 
 
@@ -46,6 +68,7 @@ class Guarding:
 
     def __init__(self, parts: Parts, passing: Passing, secrecy: Secrecy) -> None:
         self._parts = parts
+        self._out = parts.out
         self._passing = passing
         self._secrecy = secrecy
         self._config = parts.config
@@ -55,29 +78,28 @@ class Guarding:
         self._parked: deque[_Parked] = deque()
         self._keyless: dict[AuthorId, float] = {}
         """People who are in the room and of whom no device can be reached, since when."""
-        self._armed: dict[str, float] = {}
+        self._armed: dict[Timer, float] = {}
         """Timers that are set, and when they fire."""
         self._seen: object = None
 
     # Saying something.
 
-    def ready(self, now: float) -> list[RoomStep]:
-        """What has to be said before the next message; `Refused` while this device has no keys."""
+    def prepare(self, now: float) -> None:
+        """Say what has to be said before the next message; `Refused` while this device has no keys."""
         if not self._secrecy.can_speak:
             raise Refused(Reason.KEY_MISSING, "no member has let this device into the room's group yet")
-        steps = self._put_in_order(now)
+        self._put_in_order(now)
         if agreement.needs_heal(self._secrecy.state(now)):
-            steps += self._update(now)
+            self._update(now)
         for device in self._secrecy.missing():
-            steps += self._add(device, now)  # Whoever is in the room is to read it, whoever's turn it is.
-        return steps
+            self._add(device, now)  # Whoever is in the room is to read it, whoever's turn it is.
 
-    def park(self, request: int, perform: Callable[[float], list[RoomStep]], now: float) -> list[RoomStep]:
+    def park(self, request: int, perform: Callable[[float], None], now: float) -> None:
         """Keep a command until there are keys; it is answered then, or after a while."""
         if len(self._parked) >= PARKED:
             raise Refused(Reason.QUEUE_FULL, "too much waits for this device to be let into the group")
         self._parked.append(_Parked(request, perform, now + self._config.key_patience))
-        return self._arm("parked", self._config.key_patience, now)
+        self._arm(ParkedDue(self._parts.id), self._config.key_patience, now)
 
     def must_wait(self, now: float) -> bool:
         """Whether to say nothing yet: without keys, or while those who just joined have told none."""
@@ -86,88 +108,109 @@ class Guarding:
 
     # The life of the group.
 
-    def found(self, now: float) -> list[RoomStep]:
-        """A new room: a group of this device alone."""
+    def found(self, now: float) -> None:
+        """Found a group of this device alone, for a new room."""
         secrecy, entropy = self._secrecy, self._context.entropy
         draft = agreement.draft_create(secrecy.state(now), (), secrecy.bundle, secrecy.may_hold, entropy, now)
-        return [*self._say_seed(draft, now), *self.changed(now)]
+        self._say_seed(draft, now)
+        self.act_on_changes(now)
 
-    def _say_seed(self, draft: agreement.Draft, now: float) -> list[RoomStep]:
-        """An operation with a seed, and prekeys that are as new: older ones are not used after it."""
-        return [*self._passing.say_group(draft, now), *self._tell_keys(now)]
+    def _say_seed(self, draft: agreement.Draft, now: float) -> None:
+        """Say an operation with a seed, and prekeys that are as new: older ones are not used after it."""
+        self._passing.say_group(draft, now)
+        self._tell_keys(now)
 
-    def changed(self, now: float) -> list[RoomStep]:
+    def act_on_changes(self, now: float) -> None:
         """Look whether something is to be done; nothing if all is as it was."""
-        steps: list[RoomStep] = []
         while (seen := self._standing()) != self._seen:
             self._seen = seen
             self._look_for_keyless(now)
             self._absence.look(bool(self._parts.guests.by_peer), now)
-            steps += self._act(now)
-        return [*steps, *self._tell_repaired()]
+            self._act(now)
+        self._tell_repaired()
 
     def _standing(self) -> object:
         """All that what is to be done depends on, but for time."""
         parts = self._parts
         return self._secrecy.version, parts.control.heads, parts.guests.members, self._is_active
 
-    def fired(self, tick: Tick, now: float) -> list[RoomStep]:
-        """A timer has run out."""
-        self._armed.pop(tick.what, None)
-        self._seen = None
-        match tick.what:
-            case "acks":
-                return [*self._acks(now), *self.changed(now)]
-            case "update":
-                return [*self._renew(now), *self.changed(now)]
-            case "parked":
-                return self._impatient(now)
-            case _:
-                return self.changed(now)
+    def say_acks(self, now: float) -> None:
+        """Say the acknowledgements that are owed."""
+        self._forget_timer(AcksDue(self._parts.id))
+        self._say_acks(now)
+        self.act_on_changes(now)
 
-    def stop(self) -> list[RoomStep]:
-        """The node stops, or we are of the room no longer."""
-        steps: list[RoomStep] = [CancelTimer(self._tick(what)) for what in self._armed]
+    def renew_keys(self, now: float) -> None:
+        """Renew keys on a schedule: so a theft that nobody noticed ends."""
+        self._forget_timer(KeyUpdateDue(self._parts.id))
+        if self._is_active and self._secrecy.can_speak:
+            self._update(now)
+        self.act_on_changes(now)
+
+    def decline_parked(self, now: float) -> None:
+        """Decline the commands that have waited for keys as long as they may."""
+        self._forget_timer(ParkedDue(self._parts.id))
+        while self._parked and self._parked[0].due <= now:
+            waiting = self._parked.popleft()
+            detail = "no member has let this device into the room's group yet; try again when one is online"
+            self._out.reply(waiting.request, Declined(Reason.KEY_MISSING, detail))
+        if self._parked:
+            self._arm(ParkedDue(self._parts.id), self._parked[0].due - now, now)
+
+    def take_turn(self, now: float) -> None:
+        """See whether something is ours to do."""
+        self._forget_timer(TurnDue(self._parts.id))
+        self.act_on_changes(now)
+
+    def _forget_timer(self, timer: Timer) -> None:
+        self._armed.pop(timer, None)
+        self._seen = None
+
+    def stop(self) -> None:
+        """Do nothing any more: the node stops, or we are of the room no longer."""
+        for timer in self._armed:
+            self._out.cancel_timer(timer)
         self._armed.clear()
         self._turns.clear()
         self._seen = None
         while self._parked:
             waiting = self._parked.popleft()
-            steps.append(Reply(waiting.request, Declined(Reason.SHUTDOWN, "this node left or stops")))
-        return steps
+            self._out.reply(waiting.request, Declined(Reason.SHUTDOWN, "this node left or stops"))
 
-    def _act(self, now: float) -> list[RoomStep]:
+    def _act(self, now: float) -> None:
         if not self._is_active:
             if self._secrecy.is_member:
                 self._secrecy.forget(now)  # Others will not tell us that we were removed.
-            return []
+            return
         if not self._secrecy.is_member:
-            return self._tell_keys(now)
+            self._tell_keys(now)
+            return
         state = self._secrecy.state(now)
-        steps: list[RoomStep] = []
         if agreement.is_desynced(state):
             # Nobody can follow us any more: be removed, and added anew.
-            asked = state.me in state.leaving
-            return [] if asked else self._passing.say_group(agreement.draft_leave(state, now), now)
+            if state.me not in state.leaving:
+                self._passing.say_group(agreement.draft_leave(state, now), now)
+            return
         if agreement.owes_acks(state):
-            steps += self._arm("acks", self._config.ack_delay, now)
-        steps += self._tell_keys(now)
-        steps += self._take_turns(now)
-        steps += self._arm_update(now)
-        return [*steps, *self._unpark(now)]
+            self._arm(AcksDue(self._parts.id), self._config.ack_delay, now)
+        self._tell_keys(now)
+        self._take_turns(now)
+        self._arm_update(now)
+        self._unpark(now)
 
-    def _unpark(self, now: float) -> list[RoomStep]:
+    def _unpark(self, now: float) -> None:
         """Say what has waited, if nothing stands against it any more."""
-        steps: list[RoomStep] = []
         while self._parked and not self.must_wait(now):
             waiting = self._parked.popleft()
+            before = self._out.mark()
             try:
-                steps += [*self.ready(now), *waiting.perform(now)]
+                self.prepare(now)
+                waiting.perform(now)
             except Refused as error:
-                steps.append(Reply(waiting.request, Declined(error.reason, error.detail)))
+                self._out.forget_since(before)
+                self._out.reply(waiting.request, Declined(error.reason, error.detail))
         if self._parked and self._secrecy.can_speak:
-            steps += self._arm("turn", self._config.newcomer_wait, now)
-        return steps
+            self._arm(TurnDue(self._parts.id), self._config.newcomer_wait, now)
 
     def _look_for_keyless(self, now: float) -> None:
         """Who is in the room without keys and without telling prekeys."""
@@ -180,18 +223,17 @@ class Guarding:
         )
         self._keyless = {person: self._keyless.get(person, now) for person in lacking}
 
-    def _take_turns(self, now: float) -> list[RoomStep]:
+    def _take_turns(self, now: float) -> None:
         """Do what is ours to do now, and look again when the next is."""
         secrecy = self._secrecy
-        tasks: dict[bytes, Callable[[float], list[RoomStep]]] = {}
+        tasks: dict[bytes, Callable[[float], None]] = {}
         if self._surplus(now):
             tasks[_REMOVE] = self._put_in_order
         elif agreement.needs_heal(secrecy.state(now)):
             tasks[_HEAL] = self._update
         for device in secrecy.missing():
-            tasks[device.author + device.device] = lambda now, device=device: self._add(device, now)  # type: ignore[misc]
+            tasks[device.author + device.device] = partial(self._add, device)
         ours = secrecy.state(now).me or MemberId(b"")
-        steps: list[RoomStep] = []
         look = self._absence.next_look(secrecy.state(now), now)
         later: list[float] = [] if look is None else [look]
         for task, turn in self._turns.due(tasks, ours, self._here(), now).items():
@@ -200,17 +242,17 @@ class Guarding:
             if due > now:
                 later.append(due)
                 continue
+            before = self._out.mark()
             try:
-                steps += tasks[task](now)
+                tasks[task](now)
             except Refused as error:
+                self._out.forget_since(before)
                 self._turns.failed(task, now)
                 later.append(now + self._config.turn_step)
-                steps.append(
-                    Record(
-                        Kind.DROPPED, self._parts.id, reason=error.reason, note=f"group: {error.detail[:80]}"
-                    )
-                )
-        return [*steps, *(self._arm("turn", min(later) - now, now) if later else ())]
+                note = f"group: {error.detail[:80]}"
+                self._out.record(Record(Kind.DROPPED, self._parts.id, reason=error.reason, note=note))
+        if later:
+            self._arm(TurnDue(self._parts.id), min(later) - now, now)
 
     def _surplus(self, now: float) -> list[MemberId]:
         """Members to be put out: who should hold no keys, and who has been away for too long."""
@@ -218,82 +260,64 @@ class Guarding:
         overdue = self._absence.overdue(self._secrecy.state(now), now)
         return [*surplus, *(member for member in overdue if member not in surplus)]
 
-    def _put_in_order(self, now: float) -> list[RoomStep]:
-        """Acks that are owed, and out with whoever should hold no keys: first of all that we say."""
-        steps = self._acks(now)
+    def _put_in_order(self, now: float) -> None:
+        """Say acks that are owed, and put out whoever should hold no keys: first of all that we say."""
+        self._say_acks(now)
         secrecy = self._secrecy
         surplus = self._surplus(now)
         if surplus:
             draft = agreement.draft_remove(
                 secrecy.state(now), surplus, secrecy.bundle, secrecy.may_hold, self._context.entropy, now
             )
-            steps += self._say_seed(draft, now)
-        return steps
+            self._say_seed(draft, now)
 
-    def _update(self, now: float) -> list[RoomStep]:
+    def _update(self, now: float) -> None:
         secrecy = self._secrecy
         removes = bool(self._surplus(now))
-        steps = self._put_in_order(now)
+        self._put_in_order(now)
         if removes:
-            return steps  # A removal brings a new seed as well.
+            return  # A removal brings a new seed as well.
         draft = agreement.draft_update(
             secrecy.state(now), secrecy.bundle, secrecy.may_hold, self._context.entropy, now
         )
-        return [*steps, *self._say_seed(draft, now)]
+        self._say_seed(draft, now)
 
-    def _add(self, device: Device, now: float) -> list[RoomStep]:
+    def _add(self, device: Device, now: float) -> None:
         secrecy = self._secrecy
-        steps = self._put_in_order(now)
+        self._put_in_order(now)
         keys = secrecy.keyring.bundles[device]
         draft = agreement.draft_add(
             secrecy.state(now), device, keys, secrecy.bundle, secrecy.may_hold, self._context.entropy, now
         )
-        return [*steps, *self._passing.say_group(draft, now)]
+        self._passing.say_group(draft, now)
 
-    def _acks(self, now: float) -> list[RoomStep]:
+    def _say_acks(self, now: float) -> None:
         secrecy = self._secrecy
-        steps: list[RoomStep] = []
         while secrecy.is_member and agreement.owes_acks(secrecy.state(now)):
             draft = agreement.draft_acks(
                 secrecy.state(now), secrecy.bundle, secrecy.may_hold, self._context.entropy, now
             )
             if draft is None:
                 break
-            steps += self._passing.say_group(draft, now)
-        return steps
+            self._passing.say_group(draft, now)
 
-    def _tell_keys(self, now: float) -> list[RoomStep]:
-        """Prekeys by which this device can be reached, the first time and whenever they run low."""
+    def _tell_keys(self, now: float) -> None:
+        """Tell prekeys by which this device can be reached, the first time and whenever they run low."""
         draft = agreement.draft_keys(self._secrecy.state(now), self._context.entropy, now)
-        return [] if draft is None else self._passing.say_group(draft, now)
+        if draft is not None:
+            self._passing.say_group(draft, now)
 
-    def _renew(self, now: float) -> list[RoomStep]:
-        """New keys on a schedule: so a theft that nobody noticed ends."""
-        if not self._is_active or not self._secrecy.can_speak:
-            return []
-        return self._update(now)
-
-    def _arm_update(self, now: float) -> list[RoomStep]:
+    def _arm_update(self, now: float) -> None:
         due = (self._secrecy.state(now).healed or now) + self._config.key_update
-        return self._arm(
-            "update", max(0.0, due - now) + self._context.rng.uniform(0.0, self._config.turn_step), now
-        )
+        delay = max(0.0, due - now) + self._context.rng.uniform(0.0, self._config.turn_step)
+        self._arm(KeyUpdateDue(self._parts.id), delay, now)
 
-    def _impatient(self, now: float) -> list[RoomStep]:
-        steps: list[RoomStep] = []
-        while self._parked and self._parked[0].due <= now:
-            waiting = self._parked.popleft()
-            detail = "no member has let this device into the room's group yet; try again when one is online"
-            steps.append(Reply(waiting.request, Declined(Reason.KEY_MISSING, detail)))
-        if self._parked:
-            steps += self._arm("parked", self._parked[0].due - now, now)
-        return steps
-
-    def _tell_repaired(self) -> list[RoomStep]:
-        """Events that can be read at last, to whoever reads."""
+    def _tell_repaired(self) -> None:
+        """Tell whoever reads of events that can be read at last."""
         opening = self._secrecy.opening
         repaired, opening.repaired = opening.repaired, []
-        return [*self._parts.readers.repaired()] if repaired else []
+        if repaired:
+            self._parts.readers.tell_repaired()
 
     @property
     def _is_active(self) -> bool:
@@ -305,13 +329,10 @@ class Guarding:
         online = {Device(guests.by_peer[peer].person, device_id(peer)) for peer in guests.members}
         return tuple(member for member, device in self._secrecy.members().items() if device in online)
 
-    def _arm(self, what: str, delay: float, now: float) -> list[RoomStep]:
+    def _arm(self, timer: Timer, delay: float, now: float) -> None:
         """Set a timer, unless it fires before that anyway."""
         due = now + delay
-        if self._armed.get(what, due + 1.0) <= due:
-            return []
-        self._armed[what] = due
-        return [SetTimer(delay, self._tick(what))]
-
-    def _tick(self, what: str) -> Tick:
-        return Tick(OWNER, what, self._parts.id)
+        if self._armed.get(timer, due + 1.0) <= due:
+            return
+        self._armed[timer] = due
+        self._out.set_timer(delay, timer)

@@ -16,6 +16,7 @@ from linnet.groups.bodies import Keys, decode_body
 from linnet.groups.ids import Device, MemberId
 from linnet.groups.prekeys import Bundle
 from linnet.groups.state import GroupState, decode_parts, encode_parts
+from linnet.machine.outbox import Outbox
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.content import Membership
 from linnet.rooms.memory import RoomMemory
@@ -26,8 +27,11 @@ from linnet.trace.records import Kind, Record
 class Holding:
     """The group of one room, and the room's word on it."""
 
-    def __init__(self, room: TopicId, context: Context, control: ControlDag, memory: RoomMemory) -> None:
+    def __init__(
+        self, room: TopicId, context: Context, control: ControlDag, memory: RoomMemory, out: Outbox
+    ) -> None:
         self._room = room
+        self._out = out
         self._context = context
         self._control = control
         self._memory = memory
@@ -127,8 +131,7 @@ class Holding:
         """We are of the room no longer: all keys are gone, and who lets us in again does so by new ones."""
         self.keep(agreement.begin(self._room, self.ours, self._context.entropy, now))
 
-    def refusal(self, event: Event, reason: Reason, note: str) -> Record:
-        """The record of an event that was not followed, or could not be opened."""
-        return Record(
-            Kind.REJECTED, self._room, event.id, event.device, event.seq, reason=reason, note=note[:100]
-        )
+    def record_refusal(self, event: Event, reason: Reason, note: str) -> None:
+        """Record that an event was not followed, or could not be opened."""
+        whose = (self._room, event.id, event.device, event.seq)
+        self._out.record(Record(Kind.REJECTED, *whose, reason=reason, note=note[:100]))

@@ -24,7 +24,6 @@ from linnet.rooms.secrecy.holding import Holding
 from linnet.rooms.secrecy.keyring import Text, Unread
 from linnet.rooms.secrecy.outgoing import Sealed
 from linnet.rooms.secrecy.waiting import Waiting
-from linnet.trace.records import Record
 
 HOPEFUL = frozenset({Reason.KEY_MISSING, Reason.UNKNOWN_MEMBER, Reason.WRONG_EPOCH})
 """Why a message cannot be read now and may be later: its key is on its way."""
@@ -48,12 +47,15 @@ class Opening:
         self.repaired: list[int] = []
         """Numbers of events that could not be read when they came, and can now; readers are to be told."""
 
-    def came(self, event: Event, position: int | None, now: float) -> list[Record]:
-        """An event has its place: open it, if it is sealed and was not opened before."""
+    def open_event(self, event: Event, position: int | None, now: float) -> None:
+        """Open an event that has its place, if it is sealed and was not opened before."""
         if not self.seals(event.kind, event.tail.key) or self._keyring.text(event.id) is not None:
-            return []
-        records = self._open(event, position, now)
-        return [*records, *self._learn_history(event)] if event.kind == HISTORY else records
+            return
+        reason = self._open(event, position, now)
+        if reason is not None:
+            self._holding.record_refusal(event, reason, "cannot be read")
+        if event.kind == HISTORY:
+            self._learn_history(event)
 
     def seals(self, kind: str, key: str | None) -> bool:
         """Whether events of this kind are sealed: all but what carriers and newcomers must understand."""
@@ -96,24 +98,25 @@ class Opening:
             case None:
                 return Unreadable(replace(event, tail=replace(event.tail, body=b"")), Reason.BEFORE_JOINING)
 
-    def _open(self, event: Event, position: int | None, now: float) -> list[Record]:
+    def _open(self, event: Event, position: int | None, now: float) -> Reason | None:
+        """Keep what an event says; or keep, and return, why it cannot be read."""
         device, clear = Device(event.author, event.device), event.tail.clear or b""
         offered = self._keyring.take_offer(event.id)
         if offered is not None and self._open_with(event, offered):
-            return []
+            return None
         if not self._holding.is_member:
             self._keep_why(event, Reason.BEFORE_JOINING, position, may_pass=True)
-            return [self._holding.refusal(event, Reason.BEFORE_JOINING, "cannot be read")]
+            return Reason.BEFORE_JOINING
         try:
             state, opened = sealing.open_message(
                 self._holding.state(now), device, clear, bound_of(event), event.body, now
             )
         except RemoteError as error:
             self._keep_why(event, error.reason, position, error.reason in HOPEFUL)
-            return [self._holding.refusal(event, error.reason, "cannot be read")]
+            return error.reason
         self._holding.keep_keys(state)
         self._keep_text(event, opened.plaintext, opened.key)
-        return []
+        return None
 
     def shareable(self, newest: int | None) -> list[tuple[EventId, bytes]]:
         """Keys of old messages to be shown to newcomers, oldest first; `Refused` where that is not done."""
@@ -124,15 +127,16 @@ class Opening:
         known = [(event, key) for event, key in keys if key is not None]
         return known if newest is None else known[max(0, len(known) - newest) :]
 
-    def _learn_history(self, event: Event) -> list[Record]:
-        """A member shows what was said before: open what is here, and keep keys of what is still to come."""
+    def _learn_history(self, event: Event) -> None:
+        """Open what a member shows of what was said before, and keep keys of what is still to come."""
         text = self._keyring.text(event.id)
         if not isinstance(text, Text):
-            return []
+            return
         try:
             shown = history_of(text.plaintext).keys
         except InvalidEvent as error:
-            return [self._holding.refusal(event, error.reason, error.detail)]
+            self._holding.record_refusal(event, error.reason, error.detail)
+            return
         for known, key in shown:
             old = self._memory.event(known)
             if old is None:
@@ -142,7 +146,6 @@ class Opening:
             if isinstance(unread, Unread) and self._open_with(old, key):
                 self._repair(known, unread.position)
         self._holding.version += 1
-        return []
 
     def _open_with(self, event: Event, key: bytes) -> bool:
         try:
