@@ -47,12 +47,12 @@ class Scene:
         (self.ours,) = bench.say(SendToRoom(bench.id, (b"hello",)))
         bench.effects.clear()
 
-    def heed(self, notice: RelayNotice) -> list[Any]:
+    def handle(self, notice: RelayNotice) -> list[Any]:
         room, now = self.bench.room, self.bench.now
-        return self.bench.brought_about(lambda: room._heeding.heed(notice, now))
+        return self.bench.brought_about(lambda: room._relay_notices.handle(notice, now))
 
     def kept(self, event: EventId) -> list[Any]:
-        return self.heed(Kept(self.rex.peer, event, RelayCursor(bytes(8), 1), None))
+        return self.handle(Kept(self.rex.peer, event, RelayCursor(bytes(8), 1), None))
 
     def fate(self) -> Fate:
         ledger = self.bench.ask(ExamineLedger(self.bench.id, self.ours))
@@ -65,14 +65,14 @@ def test_what_a_relay_keeps_refuses_loses_or_lets_go_is_in_the_ledger() -> None:
     scene = Scene()
     rex, ours = scene.rex.peer, scene.ours
     assert scene.fate() is Fate.PENDING
-    scene.heed(NotKept(rex, ours, Reason.QUOTA))
+    scene.handle(NotKept(rex, ours, Reason.QUOTA))
     assert scene.fate() is Fate.REFUSED
     scene.kept(ours)
     assert scene.fate() is Fate.AT_RELAY
-    scene.heed(Page(rex, 1, (), (), (), (Tombstone(ours, Reason.RETENTION),), False))
+    scene.handle(Page(rex, 1, (), (), (), (Tombstone(ours, Reason.RETENTION),), False))
     assert scene.fate() is Fate.EXPIRED
     scene.kept(ours)
-    scene.heed(Forgot(rex))
+    scene.handle(Forgot(rex))
     assert scene.fate() is Fate.EXPIRED
 
 
@@ -81,7 +81,7 @@ def test_a_page_of_a_relay_is_taken_in_with_what_others_told_it() -> None:
     bench, bob = scene.bench, scene.bench.who("bob")
     message = bench.forge("bob", deps=bench.room.dag.heads)
     receipt = sign_room_receipt(bob.device, bob.card, bench.id, 3, (scene.ours,), off=False)
-    scene.heed(Page(scene.rex.peer, 1, (message.unit,), (bob.card,), (receipt,), (), False))
+    scene.handle(Page(scene.rex.peer, 1, (message.unit,), (bob.card,), (receipt,), (), False))
     assert bench.room.dag.shows(message.head)
     assert scene.fate() is Fate.DELIVERED
 
@@ -131,7 +131,7 @@ def test_control_events_that_a_relay_lacks_are_sent_to_it() -> None:
     bench = scene.bench
     behind = Behind(scene.rex.peer, (EventId(bench.id),))
     begun = bench.brought_about(bench.room.relays._relays[scene.rex.peer].sending.begin)
-    steps = [*begun, *scene.heed(behind)]
+    steps = [*begun, *scene.handle(behind)]
     lacking = bench.room.control.between((EventId(bench.id),))
     assert set(sent(scene, steps)) >= set(lacking)
 
@@ -152,8 +152,8 @@ def test_what_no_relay_has_is_given_when_it_asks() -> None:
 def test_what_a_relay_asks_for_is_provided_if_it_is_here(known: bool) -> None:
     scene = Scene()
     missing = scene.bench.room.control.heads[0] if known else EventId(b"n" * 32)
-    assert len(scene.bench.room._heeding._parcels((missing,))) == known
-    scene.heed(GiveMissing(scene.rex.peer, scene.ours, (missing,)))
+    assert len(scene.bench.room._relay_notices._parcels((missing,))) == known
+    scene.handle(GiveMissing(scene.rex.peer, scene.ours, (missing,)))
 
 
 def test_a_relay_that_keeps_our_leave_lets_us_go() -> None:
