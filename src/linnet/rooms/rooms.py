@@ -19,10 +19,10 @@ from linnet.rooms.announcing import AnnounceDue
 from linnet.rooms.chunk_offers import OfferDue
 from linnet.rooms.chunks import ChunkDue, FetchDue
 from linnet.rooms.commands import AskRelay, ExamineRelay, ExamineRooms, JoinRoom, NotePerson
+from linnet.rooms.delivery_ledger import DeadlineDue
 from linnet.rooms.desk import Desk
 from linnet.rooms.effects import RoomEffect
 from linnet.rooms.entering import Entering
-from linnet.rooms.ledger import DeadlineDue
 from linnet.rooms.messages import (
     AskControl,
     ChunkIs,
