@@ -26,9 +26,9 @@ from linnet.rooms.arrival import Arrival, Placed, Verdict, checked
 from linnet.rooms.authoring import causes_of
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import CONTROL_KINDS
+from linnet.rooms.event_positions import Places
 from linnet.rooms.lane import Lane
 from linnet.rooms.memory import SOFT, RoomMemory
-from linnet.rooms.places import Places
 from linnet.rooms.soft_failure import SoftFailure
 from linnet.trace.records import Kind, Record
 
