@@ -28,8 +28,8 @@ from linnet.rooms.chunks import Chunks
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import CREATE, REDACTION, create_of, redaction_of
 from linnet.rooms.delivery_ledger import Ledger
+from linnet.rooms.event_checks import Intake
 from linnet.rooms.guests import Guests
-from linnet.rooms.intake import Intake
 from linnet.rooms.memory import RoomMemory
 from linnet.rooms.neighbors import Neighbors
 from linnet.rooms.readers import Readers
