@@ -30,8 +30,8 @@ from linnet.rooms.content import CREATE, REDACTION, create_of, redaction_of
 from linnet.rooms.delivery_ledger import Ledger
 from linnet.rooms.event_checks import Intake
 from linnet.rooms.guests import Guests
+from linnet.rooms.member_links import Neighbors
 from linnet.rooms.memory import RoomMemory
-from linnet.rooms.neighbors import Neighbors
 from linnet.rooms.readers import Readers
 from linnet.rooms.receipts import Receipts
 from linnet.rooms.relay_choice import kept_seed
