@@ -30,6 +30,7 @@ from linnet.rooms.content import CREATE, REDACTION, create_of, redaction_of
 from linnet.rooms.delivery_ledger import Ledger
 from linnet.rooms.event_checks import Intake
 from linnet.rooms.guests import Guests
+from linnet.rooms.head_sync import Sync
 from linnet.rooms.member_links import Neighbors
 from linnet.rooms.memory import RoomMemory
 from linnet.rooms.readers import Readers
@@ -38,7 +39,6 @@ from linnet.rooms.relay_choice import kept_seed
 from linnet.rooms.relay_use import RelayUse
 from linnet.rooms.secrecy.secrecy import Secrecy
 from linnet.rooms.serving import Serving
-from linnet.rooms.sync import Sync
 from linnet.rooms.timeline import Timeline
 from linnet.trace.records import Kind, Record
 

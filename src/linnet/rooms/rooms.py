@@ -23,6 +23,7 @@ from linnet.rooms.delivery_ledger import DeadlineDue
 from linnet.rooms.desk import Desk
 from linnet.rooms.effects import RoomEffect
 from linnet.rooms.entering import Entering
+from linnet.rooms.head_sync import SyncDue
 from linnet.rooms.messages import (
     AskControl,
     ChunkIs,
@@ -55,7 +56,6 @@ from linnet.rooms.results import RoomsAre, RoomStatus
 from linnet.rooms.room import Room
 from linnet.rooms.secrecy.guarding import AcksDue, KeyUpdateDue, ParkedDue, TurnDue
 from linnet.rooms.status import status_of
-from linnet.rooms.sync import SyncDue
 from linnet.trace.records import Kind, Record
 
 _NO_RELAY = "this node is no relay"
