@@ -37,7 +37,7 @@ from linnet.rooms.authoring import causes_of
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import CONTROL_KINDS, RELAY, Relay
 from linnet.rooms.event_positions import Places
-from linnet.rooms.memory import SOFT, RoomMemory
+from linnet.rooms.room_store import SOFT, RoomMemory
 from linnet.trace.records import Kind, Record
 
 

@@ -17,7 +17,7 @@ from linnet.rooms.access.verdict import Refusal
 from linnet.rooms.arrival import Arrival, Placed, Verdict
 from linnet.rooms.authoring import causes_of, refs_of
 from linnet.rooms.content import CONTROL_KINDS, GROUP
-from linnet.rooms.memory import FUTURE, LATE, SOFT, RoomMemory
+from linnet.rooms.room_store import FUTURE, LATE, SOFT, RoomMemory
 
 
 class Places:

@@ -32,10 +32,10 @@ from linnet.rooms.event_checks import Intake
 from linnet.rooms.guests import Guests
 from linnet.rooms.head_sync import Sync
 from linnet.rooms.member_links import Neighbors
-from linnet.rooms.memory import RoomMemory
 from linnet.rooms.receipts import Receipts
 from linnet.rooms.relay_choice import kept_seed
 from linnet.rooms.relay_use import RelayUse
+from linnet.rooms.room_store import RoomMemory
 from linnet.rooms.secrecy.secrecy import Secrecy
 from linnet.rooms.serving import Serving
 from linnet.rooms.subscriptions import Readers

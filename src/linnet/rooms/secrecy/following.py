@@ -23,7 +23,7 @@ from linnet.groups.notes import (
 )
 from linnet.machine.outbox import Outbox
 from linnet.rooms.content import GROUP
-from linnet.rooms.memory import RoomMemory
+from linnet.rooms.room_store import RoomMemory
 from linnet.rooms.secrecy.holding import Holding
 from linnet.rooms.secrecy.opening import Opening
 from linnet.trace.records import Kind, Record

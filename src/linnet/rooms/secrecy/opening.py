@@ -18,7 +18,7 @@ from linnet.event.event import Event
 from linnet.groups import sealing
 from linnet.groups.ids import Device, MemberId
 from linnet.rooms.content import CONTROL_KINDS, GROUP, HISTORY, Newcomers
-from linnet.rooms.memory import RoomMemory
+from linnet.rooms.room_store import RoomMemory
 from linnet.rooms.secrecy.history import history_of
 from linnet.rooms.secrecy.holding import Holding
 from linnet.rooms.secrecy.keyring import Text, Unread

@@ -9,7 +9,7 @@ from linnet.groups import agreement
 from linnet.machine.outbox import Outbox
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.content import GROUP, Newcomers
-from linnet.rooms.memory import RoomMemory
+from linnet.rooms.room_store import RoomMemory
 from linnet.rooms.secrecy.following import Following
 from linnet.rooms.secrecy.holding import Holding
 from linnet.rooms.secrecy.opening import Opening

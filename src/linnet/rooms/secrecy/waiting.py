@@ -9,7 +9,7 @@ from linnet.core.ids import EventId
 from linnet.event.event import Event
 from linnet.groups.ids import MemberId
 from linnet.groups.sealing import read_clear
-from linnet.rooms.memory import RoomMemory
+from linnet.rooms.room_store import RoomMemory
 
 
 class Waiting:

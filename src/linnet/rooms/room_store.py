@@ -3,14 +3,16 @@
 The log holds the room's events in causal order, since that is the order in which they are handed over.
 Events that are valid but cannot be in that order yet (control events and our own, whose dependencies
 are still on their way) are kept early, in cells.
+
+What the node has noted of people, kept beside the rooms: the machines write it and do not read it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from linnet.core.ids import EventId, TopicId
-from linnet.core.stores import Damage, Entry, Store
+from linnet.core.ids import AuthorId, EventId, TopicId
+from linnet.core.stores import Cells, Damage, Entry, Store
 from linnet.event.event import Event, Unverified, Verified
 from linnet.event.signing import decode_unit, encode_unit, recall_unit
 
@@ -199,3 +201,16 @@ class RoomMemory:
         del self.rejected[oldest]
         self._cells.delete(self._refused, oldest)
         return oldest
+
+
+_SPACE = "person.note"
+
+
+def keep_note(cells: Cells, person: AuthorId, note: bytes) -> None:
+    """Keep what was noted of a person instead of what was before."""
+    cells.put(_SPACE, person, note)
+
+
+def notes(cells: Cells) -> dict[AuthorId, bytes]:
+    """What is noted of everyone."""
+    return {AuthorId(key): note for key, note in cells.scan(_SPACE)}
