@@ -10,7 +10,6 @@ from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined, Done
 from linnet.machine.part import Part, on_command, on_timer
 from linnet.rooms.adding_relay import AddingRelay, RelayAnswerDue, RelayRepeatDue
-from linnet.rooms.authoring import check_limits, found
 from linnet.rooms.commands import (
     AddRelay,
     CreateRoom,
@@ -36,6 +35,7 @@ from linnet.rooms.commands import (
     ShareHistory,
 )
 from linnet.rooms.content import CREATORS, HISTORY, ROOM_VERSION, Create, Membership
+from linnet.rooms.event_builder import check_limits, found
 from linnet.rooms.governing import Draft, Governing, drafts_of, founding
 from linnet.rooms.inviting import ticket_of
 from linnet.rooms.joining import JoinEndDue, Joining, JoinRepeatDue

@@ -33,9 +33,9 @@ from linnet.rooms.access.rules import allowed
 from linnet.rooms.access.verdict import Refusal
 from linnet.rooms.access.view import View
 from linnet.rooms.arrival import Arrival, Placed, Verdict, checked
-from linnet.rooms.authoring import causes_of
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import CONTROL_KINDS, RELAY, Relay
+from linnet.rooms.event_builder import causes_of
 from linnet.rooms.event_positions import Places
 from linnet.rooms.room_store import SOFT, RoomMemory
 from linnet.trace.records import Kind, Record

@@ -15,8 +15,8 @@ from linnet.event.event import Event
 from linnet.rooms.access.plain import PlainState
 from linnet.rooms.access.verdict import Refusal
 from linnet.rooms.arrival import Arrival, Placed, Verdict
-from linnet.rooms.authoring import causes_of, refs_of
 from linnet.rooms.content import CONTROL_KINDS, GROUP
+from linnet.rooms.event_builder import causes_of, refs_of
 from linnet.rooms.room_store import FUTURE, LATE, SOFT, RoomMemory
 
 

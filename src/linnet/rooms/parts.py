@@ -23,11 +23,11 @@ from linnet.overlay.overlays import Overlays
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.access.plain import PlainState
 from linnet.rooms.arrival import Arrival, Placed
-from linnet.rooms.authoring import Author, causes_of
 from linnet.rooms.chunks import Chunks
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import CREATE, REDACTION, create_of, redaction_of
 from linnet.rooms.delivery_ledger import Ledger
+from linnet.rooms.event_builder import Author, causes_of
 from linnet.rooms.event_checks import Intake
 from linnet.rooms.guests import Guests
 from linnet.rooms.head_sync import Sync

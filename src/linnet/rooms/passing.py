@@ -14,7 +14,6 @@ from linnet.event.event import Event, Verified
 from linnet.groups.agreement import Draft as GroupDraft
 from linnet.rooms.access.facts import person_of
 from linnet.rooms.arrival import Arrival, Placed, Verdict
-from linnet.rooms.authoring import causes_of, check_limits
 from linnet.rooms.content import (
     CONTROL_KINDS,
     GROUP,
@@ -25,6 +24,7 @@ from linnet.rooms.content import (
     content_of,
     member_key,
 )
+from linnet.rooms.event_builder import causes_of, check_limits
 from linnet.rooms.governing import Draft
 from linnet.rooms.messages import Refused, RoomReceipt
 from linnet.rooms.parts import Parts

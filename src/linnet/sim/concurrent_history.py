@@ -30,11 +30,11 @@ from linnet.overlay.member import Member
 from linnet.overlay.overlays import Overlays
 from linnet.peer.config import Identity
 from linnet.rooms.arrival import Arrival
-from linnet.rooms.authoring import found
 from linnet.rooms.commands import CreateRoom
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import MEMBER, POWER, ROOM_VERSION, Create, Membership, body_of, member_key
 from linnet.rooms.content import Member as MemberContent
+from linnet.rooms.event_builder import found
 from linnet.rooms.governing import FIRST_POWER, Draft, founding
 from linnet.rooms.parts import Parts, Setting
 from linnet.rooms.room import Room
