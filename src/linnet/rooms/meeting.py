@@ -13,8 +13,8 @@ from linnet.delivery.messages import Data
 from linnet.identity.keys import device_id
 from linnet.rooms.content import MEMBER, Membership, member_key
 from linnet.rooms.messages import ControlPage, Greet
-from linnet.rooms.parts import Parts
 from linnet.rooms.passing import Passing
+from linnet.rooms.room_setup import Parts
 from linnet.rooms.taking import Taking
 
 HEADS = 256

@@ -22,7 +22,6 @@ from linnet.rooms.governing import Draft
 from linnet.rooms.meeting import Meeting
 from linnet.rooms.messages import Greet, RoomReceipt
 from linnet.rooms.messages import Refused as RefusedMessage
-from linnet.rooms.parts import Parts
 from linnet.rooms.passing import Passing
 from linnet.rooms.relay_notices import (
     Behind,
@@ -35,6 +34,7 @@ from linnet.rooms.relay_notices import (
     Parcel,
     RelayNotice,
 )
+from linnet.rooms.room_setup import Parts
 from linnet.rooms.secrecy.guarding import Guarding
 from linnet.rooms.taking import Taking
 from linnet.rooms.ticket import Ticket

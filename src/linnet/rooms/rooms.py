@@ -44,7 +44,6 @@ from linnet.rooms.messages import (
     RoomReceipt,
 )
 from linnet.rooms.messages import Refused as RefusedMessage
-from linnet.rooms.parts import Setting
 from linnet.rooms.receipts import ReceiptDue
 from linnet.rooms.registry import Registry
 from linnet.rooms.relay.relay import Relay
@@ -53,6 +52,7 @@ from linnet.rooms.relay_sending import BatchDue
 from linnet.rooms.relay_use import LingerDue, RelayChoiceDue, RelayLinkDue, RotationDue
 from linnet.rooms.results import RoomsAre, RoomStatus
 from linnet.rooms.room import Room
+from linnet.rooms.room_setup import Setting
 from linnet.rooms.room_store import keep_note
 from linnet.rooms.secrecy.guarding import AcksDue, KeyUpdateDue, ParkedDue, TurnDue
 from linnet.rooms.status import status_of

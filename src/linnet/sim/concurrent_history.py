@@ -36,8 +36,8 @@ from linnet.rooms.content import MEMBER, POWER, ROOM_VERSION, Create, Membership
 from linnet.rooms.content import Member as MemberContent
 from linnet.rooms.event_builder import found
 from linnet.rooms.governing import FIRST_POWER, Draft, founding
-from linnet.rooms.parts import Parts, Setting
 from linnet.rooms.room import Room
+from linnet.rooms.room_setup import Parts, Setting
 from linnet.rooms.status import state_of
 from linnet.sim.clock import START
 from linnet.sim.identities import seeded_identity

@@ -20,8 +20,8 @@ from linnet.delivery.commands import Declined
 from linnet.groups import agreement
 from linnet.groups.ids import Device, MemberId
 from linnet.identity.keys import device_id
-from linnet.rooms.parts import Parts
 from linnet.rooms.passing import Passing
+from linnet.rooms.room_setup import Parts
 from linnet.rooms.secrecy.absence import Absence
 from linnet.rooms.secrecy.secrecy import Secrecy
 from linnet.rooms.secrecy.turns import Turns
