@@ -18,11 +18,11 @@ from linnet.rooms.answering import Answering
 from linnet.rooms.arrival import Arrival
 from linnet.rooms.catching_up import CatchingUp
 from linnet.rooms.content import MEMBER, Member, Membership, body_of, member_key
+from linnet.rooms.event_flow import Passing
 from linnet.rooms.governing import Draft
 from linnet.rooms.meeting import Meeting
 from linnet.rooms.messages import Greet, RoomReceipt
 from linnet.rooms.messages import Refused as RefusedMessage
-from linnet.rooms.passing import Passing
 from linnet.rooms.relay_notices import (
     Behind,
     Forgot,

@@ -20,7 +20,7 @@ from linnet.delivery.commands import Declined
 from linnet.groups import agreement
 from linnet.groups.ids import Device, MemberId
 from linnet.identity.keys import device_id
-from linnet.rooms.passing import Passing
+from linnet.rooms.event_flow import Passing
 from linnet.rooms.room_setup import Parts
 from linnet.rooms.secrecy.absence import Absence
 from linnet.rooms.secrecy.secrecy import Secrecy
