@@ -20,7 +20,6 @@ from linnet.rooms.chunk_offers import OfferDue
 from linnet.rooms.chunks import ChunkDue, FetchDue
 from linnet.rooms.commands import AskRelay, ExamineRelay, ExamineRooms, JoinRoom, NotePerson
 from linnet.rooms.delivery_ledger import DeadlineDue
-from linnet.rooms.desk import Desk
 from linnet.rooms.effects import RoomEffect
 from linnet.rooms.entering import Entering
 from linnet.rooms.head_sync import SyncDue
@@ -52,6 +51,7 @@ from linnet.rooms.relay_sending import BatchDue
 from linnet.rooms.relay_use import LingerDue, RelayChoiceDue, RelayLinkDue, RotationDue
 from linnet.rooms.results import RoomsAre, RoomStatus
 from linnet.rooms.room import Room
+from linnet.rooms.room_commands import Desk
 from linnet.rooms.room_setup import Setting
 from linnet.rooms.room_store import keep_note
 from linnet.rooms.secrecy.guarding import AcksDue, KeyUpdateDue, ParkedDue, TurnDue
