@@ -24,13 +24,13 @@ from linnet.rooms.content import (
     content_of,
     member_key,
 )
+from linnet.rooms.encryption.outgoing import Sealed
 from linnet.rooms.event_builder import causes_of, check_limits
 from linnet.rooms.governing import Draft
 from linnet.rooms.messages import Refused, RoomReceipt
 from linnet.rooms.relay_notices import Parcel
 from linnet.rooms.results import Sent
 from linnet.rooms.room_setup import Parts
-from linnet.rooms.secrecy.outgoing import Sealed
 from linnet.trace.records import Kind, Record
 
 

@@ -18,6 +18,7 @@ from linnet.rooms.answering import Answering
 from linnet.rooms.arrival import Arrival
 from linnet.rooms.catching_up import CatchingUp
 from linnet.rooms.content import MEMBER, Member, Membership, body_of, member_key
+from linnet.rooms.encryption.guarding import Guarding
 from linnet.rooms.event_flow import Passing
 from linnet.rooms.governing import Draft
 from linnet.rooms.meeting import Meeting
@@ -35,7 +36,6 @@ from linnet.rooms.relay_notices import (
     RelayNotice,
 )
 from linnet.rooms.room_setup import Parts
-from linnet.rooms.secrecy.guarding import Guarding
 from linnet.rooms.taking import Taking
 from linnet.rooms.ticket import Ticket
 from linnet.trace.records import Kind, Record

@@ -35,6 +35,8 @@ from linnet.rooms.commands import (
     ShareHistory,
 )
 from linnet.rooms.content import CREATORS, HISTORY, ROOM_VERSION, Create, Membership
+from linnet.rooms.encryption.history import history_bodies
+from linnet.rooms.encryption.security import security_of
 from linnet.rooms.event_builder import check_limits, found
 from linnet.rooms.governing import Draft, Governing, drafts_of, founding
 from linnet.rooms.inviting import ticket_of
@@ -43,8 +45,6 @@ from linnet.rooms.messages import RelayAnswer
 from linnet.rooms.registry import Registry
 from linnet.rooms.results import LedgerIs, Reading, RoomMade
 from linnet.rooms.room import Room
-from linnet.rooms.secrecy.history import history_bodies
-from linnet.rooms.secrecy.security import security_of
 from linnet.rooms.status import CALLED, state_of
 
 _NOTHING = EventId(bytes(32))

@@ -27,6 +27,7 @@ from linnet.rooms.chunks import Chunks
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import CREATE, REDACTION, create_of, redaction_of
 from linnet.rooms.delivery_ledger import Ledger
+from linnet.rooms.encryption.secrecy import Secrecy
 from linnet.rooms.event_builder import Author, causes_of
 from linnet.rooms.event_checks import Intake
 from linnet.rooms.guests import Guests
@@ -36,7 +37,6 @@ from linnet.rooms.receipts import Receipts
 from linnet.rooms.relay_choice import kept_seed
 from linnet.rooms.relay_use import RelayUse
 from linnet.rooms.room_store import RoomMemory
-from linnet.rooms.secrecy.secrecy import Secrecy
 from linnet.rooms.serving import Serving
 from linnet.rooms.subscriptions import Readers
 from linnet.rooms.timeline import Timeline

@@ -21,6 +21,7 @@ from linnet.rooms.chunks import ChunkDue, FetchDue
 from linnet.rooms.commands import AskRelay, ExamineRelay, ExamineRooms, JoinRoom, NotePerson
 from linnet.rooms.delivery_ledger import DeadlineDue
 from linnet.rooms.effects import RoomEffect
+from linnet.rooms.encryption.guarding import AcksDue, KeyUpdateDue, ParkedDue, TurnDue
 from linnet.rooms.entering import Entering
 from linnet.rooms.head_sync import SyncDue
 from linnet.rooms.messages import (
@@ -54,7 +55,6 @@ from linnet.rooms.room import Room
 from linnet.rooms.room_commands import Desk
 from linnet.rooms.room_setup import Setting
 from linnet.rooms.room_store import keep_note
-from linnet.rooms.secrecy.guarding import AcksDue, KeyUpdateDue, ParkedDue, TurnDue
 from linnet.rooms.status import status_of
 from linnet.trace.records import Kind, Record
 

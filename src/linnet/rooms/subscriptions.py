@@ -17,9 +17,9 @@ from linnet.event.event import Event
 from linnet.machine.outbox import Outbox
 from linnet.rooms.commands import ReadRoom
 from linnet.rooms.content import GROUP, HISTORY, REDACTION
+from linnet.rooms.encryption.secrecy import Secrecy
 from linnet.rooms.room_reader import RoomReader
 from linnet.rooms.room_store import LATE, RoomMemory
-from linnet.rooms.secrecy.secrecy import Secrecy
 from linnet.rooms.timeline import Timeline
 from linnet.trace.records import Kind, Record
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rooms.secrecy.test_guarding import Devices, devices
+from tests.rooms.encryption.test_guarding import Devices, devices
 
 from linnet.core.errors import Refused
 from linnet.core.ids import EventId
@@ -11,8 +11,8 @@ from linnet.core.reasons import Reason
 from linnet.delivery.items import Unreadable
 from linnet.event.event import MESSAGE, Event
 from linnet.rooms.content import GROUP, MEMBER
-from linnet.rooms.secrecy import opening
-from linnet.rooms.secrecy.keyring import Text, Unread
+from linnet.rooms.encryption import opening
+from linnet.rooms.encryption.keyring import Text, Unread
 from linnet.trace.records import Record
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tests.rooms.secrecy.test_guarding import devices
+from tests.rooms.encryption.test_guarding import devices
 
 from linnet.core.ids import DeviceId
 from linnet.groups.ids import Device
 from linnet.rooms.commands import SetMembership
 from linnet.rooms.content import Membership
+from linnet.rooms.encryption.holding import Holding
 from linnet.rooms.results import Sent
-from linnet.rooms.secrecy.holding import Holding
 
 
 def test_who_is_banned_may_hold_none_and_is_surplus_until_it_is_removed() -> None:

@@ -19,8 +19,8 @@ from linnet.groups.state import GroupState, decode_parts, encode_parts
 from linnet.machine.outbox import Outbox
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.content import Membership
+from linnet.rooms.encryption.keyring import Keyring
 from linnet.rooms.room_store import RoomMemory
-from linnet.rooms.secrecy.keyring import Keyring
 from linnet.trace.records import Kind, Record
 
 

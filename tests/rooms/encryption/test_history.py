@@ -10,7 +10,7 @@ from linnet.core.errors import InvalidEvent
 from linnet.core.ids import EventId
 from linnet.core.limits import BODY_BYTES
 from linnet.groups.sealing import PLAINTEXT_BYTES
-from linnet.rooms.secrecy.history import KEYS, history_bodies, history_of
+from linnet.rooms.encryption.history import KEYS, history_bodies, history_of
 
 PAIRS = [(EventId(number.to_bytes(32, "big")), b"k" * 44) for number in range(2 * KEYS + 1)]
 

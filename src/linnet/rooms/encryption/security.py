@@ -6,9 +6,9 @@ from linnet.groups import agreement
 from linnet.groups.ids import Device, MemberId
 from linnet.groups.state import GroupState
 from linnet.identity.keys import device_id
+from linnet.rooms.encryption.secrecy import Secrecy
 from linnet.rooms.results import DeviceKeys, Hindrance, KeyStanding, SecurityIs, Theft
 from linnet.rooms.room import Room
-from linnet.rooms.secrecy.secrecy import Secrecy
 
 
 def security_of(room: Room, now: float) -> SecurityIs:

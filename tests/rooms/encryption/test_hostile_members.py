@@ -19,8 +19,8 @@ from linnet.groups.bodies import Acks, Add, Item, encode_body
 from linnet.groups.ids import Device, MemberId
 from linnet.groups.state import GroupState, encode_state
 from linnet.rooms.content import GROUP, Newcomers
+from linnet.rooms.encryption.secrecy import Secrecy
 from linnet.rooms.room import Room
-from linnet.rooms.secrecy.secrecy import Secrecy
 from linnet.sim.luck import SeededEntropy
 from linnet.trace.records import Kind, Record
 

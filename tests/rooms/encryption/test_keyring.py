@@ -7,8 +7,8 @@ import pytest
 from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.groups.ids import Device
-from linnet.rooms.secrecy import keyring
-from linnet.rooms.secrecy.keyring import Keyring, Repaired, Text, Unread
+from linnet.rooms.encryption import keyring
+from linnet.rooms.encryption.keyring import Keyring, Repaired, Text, Unread
 from linnet.store.memory import MemoryStore
 
 ROOM = TopicId(bytes(32))

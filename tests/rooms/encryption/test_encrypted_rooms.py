@@ -12,9 +12,9 @@ from linnet.delivery.commands import Unsubscribe
 from linnet.delivery.items import Unreadable
 from linnet.rooms.commands import Redact, SendToRoom, SetMembership, ShareHistory
 from linnet.rooms.content import GROUP, Membership, Newcomers
+from linnet.rooms.encryption.keyring import Text
+from linnet.rooms.encryption.secrecy import Secrecy
 from linnet.rooms.results import Sent
-from linnet.rooms.secrecy.keyring import Text
-from linnet.rooms.secrecy.secrecy import Secrecy
 
 
 def circle(*names: str, seed: int = 1, loss: float = 0.0) -> Circle:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from tests.rooms.secrecy.test_guarding import devices
+from tests.rooms.encryption.test_guarding import devices
 
 from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
@@ -13,8 +13,8 @@ from linnet.groups.ids import MemberId
 from linnet.rooms.commands import SetMembership
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import GROUP, Membership
+from linnet.rooms.encryption import following
 from linnet.rooms.results import Sent
-from linnet.rooms.secrecy import following
 from linnet.trace.records import Kind, Record
 
 

@@ -17,8 +17,8 @@ from linnet.groups.ids import Device
 from linnet.groups.state import encode_state
 from linnet.rooms.commands import SendToRoom, SetLevel, SetMembership
 from linnet.rooms.content import GROUP, Membership, Newcomers
+from linnet.rooms.encryption.secrecy import Secrecy
 from linnet.rooms.results import Sent
-from linnet.rooms.secrecy.secrecy import Secrecy
 from linnet.sim.overheard import Overheard
 from linnet.testing.attacker import attack
 

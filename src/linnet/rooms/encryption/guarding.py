@@ -20,11 +20,11 @@ from linnet.delivery.commands import Declined
 from linnet.groups import agreement
 from linnet.groups.ids import Device, MemberId
 from linnet.identity.keys import device_id
+from linnet.rooms.encryption.absence import Absence
+from linnet.rooms.encryption.secrecy import Secrecy
+from linnet.rooms.encryption.turns import Turns
 from linnet.rooms.event_flow import Passing
 from linnet.rooms.room_setup import Parts
-from linnet.rooms.secrecy.absence import Absence
-from linnet.rooms.secrecy.secrecy import Secrecy
-from linnet.rooms.secrecy.turns import Turns
 from linnet.trace.records import Kind, Record
 
 PARKED = 256

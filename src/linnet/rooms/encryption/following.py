@@ -23,9 +23,9 @@ from linnet.groups.notes import (
 )
 from linnet.machine.outbox import Outbox
 from linnet.rooms.content import GROUP
+from linnet.rooms.encryption.holding import Holding
+from linnet.rooms.encryption.opening import Opening
 from linnet.rooms.room_store import RoomMemory
-from linnet.rooms.secrecy.holding import Holding
-from linnet.rooms.secrecy.opening import Opening
 from linnet.trace.records import Kind, Record
 
 STUCK = 1_024

@@ -9,10 +9,10 @@ from linnet.groups import agreement
 from linnet.machine.outbox import Outbox
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.content import GROUP, Newcomers
+from linnet.rooms.encryption.following import Following
+from linnet.rooms.encryption.holding import Holding
+from linnet.rooms.encryption.opening import Opening
 from linnet.rooms.room_store import RoomMemory
-from linnet.rooms.secrecy.following import Following
-from linnet.rooms.secrecy.holding import Holding
-from linnet.rooms.secrecy.opening import Opening
 
 
 class Secrecy(Holding):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from tests.rooms.secrecy.test_guarding import devices
+from tests.rooms.encryption.test_guarding import devices
 
 from linnet.event.event import Event
 from linnet.groups.sealing import read_clear
-from linnet.rooms.secrecy.waiting import Waiting
+from linnet.rooms.encryption.waiting import Waiting
 
 
 def test_epochs_keep_their_messages_in_order_and_lose_what_was_read() -> None:

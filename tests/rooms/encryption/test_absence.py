@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.rooms.secrecy.test_guarding import Devices, devices
+from tests.rooms.encryption.test_guarding import Devices, devices
 
 from linnet.groups import agreement
 from linnet.groups.state import GroupState
 from linnet.rooms.config import RoomsConfig
-from linnet.rooms.secrecy import absence
-from linnet.rooms.secrecy.absence import CONTACT, Absence
+from linnet.rooms.encryption import absence
+from linnet.rooms.encryption.absence import CONTACT, Absence
 from linnet.testing.group_world import START, GroupWorld
 
 ALL = ["ann", "ben", "cat"]

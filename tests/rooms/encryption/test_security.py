@@ -11,9 +11,9 @@ from linnet.core.reasons import Reason
 from linnet.groups.ids import Device
 from linnet.rooms.commands import ExamineSecurity, JoinRoom, SetMembership
 from linnet.rooms.content import JoinRule, Membership, Newcomers
+from linnet.rooms.encryption.secrecy import Secrecy
+from linnet.rooms.encryption.security import security_of, theft_of, why_not
 from linnet.rooms.results import Hindrance, KeyStanding, SecurityIs, Sent
-from linnet.rooms.secrecy.secrecy import Secrecy
-from linnet.rooms.secrecy.security import security_of, theft_of, why_not
 
 
 def security(world: Circle, name: str) -> SecurityIs:

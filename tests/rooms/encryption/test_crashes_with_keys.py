@@ -27,8 +27,8 @@ from linnet.peer.interface import Effect, Input
 from linnet.peer.peer import Peer
 from linnet.rooms.commands import SendToRoom, SetMembership
 from linnet.rooms.content import GROUP, Membership, Newcomers
-from linnet.rooms.secrecy.keyring import Text
-from linnet.rooms.secrecy.secrecy import Secrecy
+from linnet.rooms.encryption.keyring import Text
+from linnet.rooms.encryption.secrecy import Secrecy
 
 STEP = 1 if os.environ.get("LINNET_SOAK") else 9
 

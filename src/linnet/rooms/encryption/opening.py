@@ -18,12 +18,12 @@ from linnet.event.event import Event
 from linnet.groups import sealing
 from linnet.groups.ids import Device, MemberId
 from linnet.rooms.content import CONTROL_KINDS, GROUP, HISTORY, Newcomers
+from linnet.rooms.encryption.history import history_of
+from linnet.rooms.encryption.holding import Holding
+from linnet.rooms.encryption.keyring import Text, Unread
+from linnet.rooms.encryption.outgoing import Sealed
+from linnet.rooms.encryption.waiting import Waiting
 from linnet.rooms.room_store import RoomMemory
-from linnet.rooms.secrecy.history import history_of
-from linnet.rooms.secrecy.holding import Holding
-from linnet.rooms.secrecy.keyring import Text, Unread
-from linnet.rooms.secrecy.outgoing import Sealed
-from linnet.rooms.secrecy.waiting import Waiting
 
 HOPEFUL = frozenset({Reason.KEY_MISSING, Reason.UNKNOWN_MEMBER, Reason.WRONG_EPOCH})
 """Why a message cannot be read now and may be later: its key is on its way."""

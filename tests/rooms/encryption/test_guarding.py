@@ -18,9 +18,9 @@ from linnet.peer.config import Identity
 from linnet.rooms.commands import JoinRoom, RevokeInRoom, SendToRoom, SetMembership
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import Membership, Newcomers
+from linnet.rooms.encryption import guarding
+from linnet.rooms.encryption.secrecy import Secrecy
 from linnet.rooms.results import RoomMade, Sent
-from linnet.rooms.secrecy import guarding
-from linnet.rooms.secrecy.secrecy import Secrecy
 from linnet.sim.luck import SeededEntropy
 from linnet.trace.records import Kind
 
