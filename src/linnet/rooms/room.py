@@ -18,7 +18,7 @@ from linnet.rooms.answering import Answering
 from linnet.rooms.arrival import Arrival
 from linnet.rooms.catching_up import CatchingUp
 from linnet.rooms.content import MEMBER, Member, Membership, body_of, member_key
-from linnet.rooms.encryption.guarding import Guarding
+from linnet.rooms.encryption.group_maintenance import Guarding
 from linnet.rooms.event_flow import Passing
 from linnet.rooms.governing import Draft
 from linnet.rooms.meeting import Meeting

@@ -21,7 +21,7 @@ from linnet.rooms.chunks import ChunkDue, FetchDue
 from linnet.rooms.commands import AskRelay, ExamineRelay, ExamineRooms, JoinRoom, NotePerson
 from linnet.rooms.delivery_ledger import DeadlineDue
 from linnet.rooms.effects import RoomEffect
-from linnet.rooms.encryption.guarding import AcksDue, KeyUpdateDue, ParkedDue, TurnDue
+from linnet.rooms.encryption.group_maintenance import AcksDue, KeyUpdateDue, ParkedDue, TurnDue
 from linnet.rooms.entering import Entering
 from linnet.rooms.head_sync import SyncDue
 from linnet.rooms.messages import (

@@ -8,8 +8,8 @@ from tests.rooms.encryption.test_guarding import Devices, devices
 from linnet.groups import agreement
 from linnet.groups.state import GroupState
 from linnet.rooms.config import RoomsConfig
-from linnet.rooms.encryption import absence
-from linnet.rooms.encryption.absence import CONTACT, Absence
+from linnet.rooms.encryption import group_maintenance
+from linnet.rooms.encryption.group_maintenance import CONTACT, Absence
 from linnet.testing.group_world import START, GroupWorld
 
 ALL = ["ann", "ben", "cat"]
@@ -18,7 +18,7 @@ ALL = ["ann", "ben", "cat"]
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """In touch for half a minute is for long enough."""
-    monkeypatch.setattr(absence, "CONTACT", 30.0)
+    monkeypatch.setattr(group_maintenance, "CONTACT", 30.0)
 
 
 def update(world: Devices, name: str) -> None:

@@ -18,7 +18,7 @@ from linnet.peer.config import Identity
 from linnet.rooms.commands import JoinRoom, RevokeInRoom, SendToRoom, SetMembership
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import Membership, Newcomers
-from linnet.rooms.encryption import guarding
+from linnet.rooms.encryption import group_maintenance
 from linnet.rooms.encryption.secrecy import Secrecy
 from linnet.rooms.results import RoomMade, Sent
 from linnet.sim.luck import SeededEntropy
@@ -134,7 +134,7 @@ def test_a_device_that_nobody_lets_in_says_so_after_a_while() -> None:
 
 
 def test_no_more_waits_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guarding, "PARKED", 2)
+    monkeypatch.setattr(group_maintenance, "PARKED", 2)
     world = devices("ann", "r1", "ben")
     world.offline("ann", "ben")
     world.online("ben")

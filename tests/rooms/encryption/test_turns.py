@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from linnet.groups.ids import MemberId
-from linnet.rooms.encryption.turns import Turns, rank
+from linnet.rooms.encryption.group_maintenance import Turns, rank
 
 MEMBERS = tuple(MemberId(bytes([number]) * 16) for number in range(5))
 

@@ -1,14 +1,27 @@
 """Makes the group follow the room: who joined is let in, who left is put out, keys are renewed, acks go out.
 
 Nothing here is decided by one member: each compares the resolved state with the group, and whose turn it is
-(`turns`) acts. Before anything is said the group is as the state wants it, and healed
+(`Turns`) acts. Before anything is said the group is as the state wants it, and healed
 (Weidner et al. 2021, section 6; docs/design/groups.md).
+
+Whose turn it is: what one member does for all is done by the first, and by the next if that one does not.
+
+All who are there work out the same order for each task, so mostly one of them acts. Whoever knows of others
+that they are here waits for those before it in the order; nobody waits for who is away.
+
+Members that have been away for so long that nobody should wait for them: they are put out, and added anew.
+
+As long as a member has not acknowledged an operation all others keep what its ratchet will take then, a
+newcomer is told of all of it, and whoever robs the one that is away can read the group. A relay keeps
+operations for as long and no longer (`linnet.rooms.relay.group_keeping`), so who has missed more could not
+follow anyway.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
@@ -19,10 +32,9 @@ from linnet.core.timers import Timer
 from linnet.delivery.commands import Declined
 from linnet.groups import agreement
 from linnet.groups.ids import Device, MemberId
+from linnet.groups.state import GroupState
 from linnet.identity.keys import device_id
-from linnet.rooms.encryption.absence import Absence
 from linnet.rooms.encryption.secrecy import Secrecy
-from linnet.rooms.encryption.turns import Turns
 from linnet.rooms.event_flow import Passing
 from linnet.rooms.room_setup import Parts
 from linnet.trace.records import Kind, Record
@@ -336,3 +348,76 @@ class Guarding:
             return
         self._armed[timer] = due
         self._out.set_timer(delay, timer)
+
+
+class Turns:
+    """Tasks of one room, and since when each is known to be due."""
+
+    def __init__(self, step: float) -> None:
+        self._step = step
+        self._since: dict[bytes, float] = {}
+
+    def due(
+        self, tasks: Iterable[bytes], ours: MemberId, here: Iterable[MemberId], now: float
+    ) -> dict[bytes, float]:
+        """When each task is ours to do; tasks that are not named any more are forgotten."""
+        here = tuple(here)
+        self._since = {task: self._since.get(task, now) for task in tasks}
+        return {task: since + self._step * rank(task, ours, here) for task, since in self._since.items()}
+
+    def failed(self, task: bytes, now: float) -> None:
+        """It could not be done: not before a step more."""
+        if task in self._since:
+            self._since[task] = now + self._step
+
+    def clear(self) -> None:
+        """Nothing is due."""
+        self._since.clear()
+
+
+def rank(task: bytes, ours: MemberId, here: Iterable[MemberId]) -> int:
+    """How many of those who are here come before us in the order of a task."""
+    place = _place(task, ours)
+    return sum(_place(task, member) < place for member in here if member != ours)
+
+
+def _place(task: bytes, member: MemberId) -> bytes:
+    return hashlib.sha256(b"linnet/turn/1" + task + member).digest()
+
+
+CONTACT = 3_600.0
+"""Seconds in touch with others before we blame anybody: it may be us who were away, or still catch up."""
+
+
+class Absence:
+    """Who lets one room's group wait, as one device sees it."""
+
+    def __init__(self, seconds: float, most: int) -> None:
+        self._seconds = seconds
+        self._most = most
+        self._met: float | None = None
+        """Since when somebody of the room has been here without a break."""
+
+    def look(self, is_anyone_here: bool, now: float) -> None:
+        """Whether there is anybody to hear acknowledgements from."""
+        if not is_anyone_here:
+            self._met = None
+        elif self._met is None:
+            self._met = now
+
+    def overdue(self, state: GroupState, now: float) -> tuple[MemberId, ...]:
+        """Members to be put out, without us; nobody before we have been in touch for a while."""
+        return () if now < self.ripe(now) else self._late(state, now)
+
+    def next_look(self, state: GroupState, now: float) -> float | None:
+        """When to look again, if somebody is late and it is too early to say so."""
+        is_early = self._met is not None and now < self.ripe(now)
+        return self.ripe(now) if is_early and self._late(state, now) else None
+
+    def ripe(self, now: float) -> float:
+        """When we have been in touch for long enough; later than now while nobody is here."""
+        return (now if self._met is None else self._met) + CONTACT
+
+    def _late(self, state: GroupState, now: float) -> tuple[MemberId, ...]:
+        late = agreement.overdue(state, now - self._seconds, self._most)
+        return tuple(member for member in late if member != state.me)
