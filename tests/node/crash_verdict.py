@@ -20,8 +20,8 @@ from linnet.event.event import Event
 from linnet.event.signing import decode_unit, recall_unit
 from linnet.identity.text import Sort, from_text, to_text
 from linnet.rooms.content import CONTROL_KINDS, CREATE, GROUP
-from linnet.rooms.memory import SOFT
 from linnet.rooms.results import Fate
+from linnet.rooms.room_store import SOFT
 from linnet.sim.oracle import Oracle, causes
 from linnet.trace.records import Kind
 

@@ -17,9 +17,9 @@ from linnet.delivery.dag import Dag
 from linnet.event.event import Event
 from linnet.event.signing import verify_unit
 from linnet.rooms.access.control_dag import ControlDag
-from linnet.rooms.authoring import NO_TOPIC, Author, causes_of, check_limits, found, refs_of
 from linnet.rooms.commands import SendToRoom
 from linnet.rooms.content import CREATE, MEMBER, ROOM_VERSION, Create, Member, Membership, body_of, member_key
+from linnet.rooms.event_builder import NO_TOPIC, Author, causes_of, check_limits, found, refs_of
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
 from linnet.testing.rooms import Chronicle

@@ -7,7 +7,7 @@ from hashlib import sha256
 from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox
-from linnet.rooms.contact_book import BOOK, ContactBook, Known
+from linnet.rooms.member_links import BOOK, ContactBook, Known
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 

@@ -9,8 +9,8 @@ from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.rooms.commands import SendToRoom, SetLevel, SetState
 from linnet.rooms.content import NAME, POWER, Newcomers
-from linnet.rooms.memory import RoomMemory
 from linnet.rooms.results import Sent
+from linnet.rooms.room_store import RoomMemory
 from linnet.sim.nemesis.open_node import DamageableLog, DamageableStore
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind

@@ -10,7 +10,7 @@ from linnet.delivery.config import BarrierConfig
 from linnet.delivery.dag import Dag
 from linnet.machine.outbox import Outbox
 from linnet.rooms.arrival import Arrival
-from linnet.rooms.lane import Lane
+from linnet.rooms.event_checks import Lane
 
 HEAD, OTHER = EventId(b"h" * 32), EventId(b"o" * 32)
 

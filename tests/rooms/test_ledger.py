@@ -17,8 +17,7 @@ from linnet.delivery.items import Overdue
 from linnet.event.event import Event
 from linnet.event.signing import message_tail
 from linnet.rooms.content import member_key
-from linnet.rooms.ledger import DeadlineDue, Ledger
-from linnet.rooms.ledger_rows import MARKS, RELAYS
+from linnet.rooms.delivery_ledger import MARKS, RELAYS, DeadlineDue, Ledger
 from linnet.rooms.results import Fate, MemberFate
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record

@@ -6,7 +6,7 @@ import msgspec
 
 from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId
 from linnet.core.reasons import Reason
-from linnet.rooms.ledger_rows import MARKS, EventRow, PersonRow, RelayWord
+from linnet.rooms.delivery_ledger import MARKS, EventRow, PersonRow, RelayWord
 
 
 def test_a_person_is_meant_from_their_coming_until_before_their_going() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.rooms.bench import Bench
 
 from linnet.core.ids import EventId, TopicId
-from linnet.rooms.memory import LATE, SOFT, RoomMemory
+from linnet.rooms.room_store import LATE, SOFT, RoomMemory
 from linnet.store.memory import MemoryStore
 
 

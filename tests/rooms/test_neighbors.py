@@ -20,8 +20,7 @@ from linnet.overlay.mesh import SPARE
 from linnet.overlay.messages import Join, Leave
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp
 from linnet.rooms.config import RoomsConfig
-from linnet.rooms.contact_book import BOOK
-from linnet.rooms.neighbors import Neighbors
+from linnet.rooms.member_links import BOOK, Neighbors
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
 from linnet.trace.records import Kind, Record

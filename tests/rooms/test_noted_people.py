@@ -4,7 +4,7 @@ from tests.rooms.circle import Circle
 
 from linnet.delivery.commands import Done
 from linnet.rooms.commands import NotePerson
-from linnet.rooms.noted_people import notes
+from linnet.rooms.room_store import notes
 
 
 def test_what_is_noted_is_there_after_a_restart_and_replaced_by_the_next() -> None:

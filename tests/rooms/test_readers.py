@@ -19,9 +19,9 @@ from linnet.event.signing import verify_unit
 from linnet.peer.interface import Effect, Handed, Promise
 from linnet.rooms.commands import ReadRoom, Redact, SendToRoom, SetMembership, SetState
 from linnet.rooms.content import NAME, Membership
-from linnet.rooms.memory import RoomMemory
-from linnet.rooms.readers import Readers
 from linnet.rooms.results import Reading
+from linnet.rooms.room_store import RoomMemory
+from linnet.rooms.subscriptions import Readers
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
 from linnet.trace.records import Kind, Record

@@ -16,8 +16,8 @@ from linnet.delivery.sorted_ids import END, SortedIds
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.guests import Guest
+from linnet.rooms.head_sync import Sync, SyncDue
 from linnet.rooms.messages import AskControl
-from linnet.rooms.sync import Sync, SyncDue
 from linnet.testing.rooms import Chronicle, person
 from linnet.trace.records import Kind, Record
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from random import Random
 
 from linnet.event.event import MESSAGE, Event
-from linnet.rooms.authoring import causes_of
 from linnet.rooms.content import MEMBER, Member, Membership, member_key
+from linnet.rooms.event_builder import causes_of
 from linnet.rooms.timeline import Timeline
 from linnet.testing.rooms import Chronicle, person
 

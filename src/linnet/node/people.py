@@ -30,7 +30,7 @@ from linnet.node.known_people import (
 from linnet.node.rooms import Rooms
 from linnet.rooms.commands import NotePerson
 from linnet.rooms.content import Membership
-from linnet.rooms.noted_people import notes
+from linnet.rooms.room_store import notes
 
 Watch = Callable[[Sequence[Item]], Awaitable[tuple[PersonWarning, ...]]]
 """Given what is about to be read, what is to be told beside it."""

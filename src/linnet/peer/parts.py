@@ -34,8 +34,8 @@ from linnet.peer.whereabouts import AddressBook, Company
 from linnet.places.config import KeeperConfig
 from linnet.places.part import Places
 from linnet.rooms.config import RelayPolicy
-from linnet.rooms.parts import Setting
 from linnet.rooms.relay.relay import Relay
+from linnet.rooms.room_setup import Setting
 from linnet.rooms.rooms import Rooms
 from linnet.streams.part import Streams
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from linnet.core.ids import TopicId
 from linnet.core.timers import Timer
 from linnet.rooms.meeting import Meeting
-from linnet.rooms.parts import Parts
+from linnet.rooms.room_setup import Parts
 
 _HEADS = 256
 

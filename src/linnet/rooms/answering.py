@@ -8,7 +8,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Beyond, Want
 from linnet.rooms.access.visiting import removal_of
 from linnet.rooms.messages import AskControl
-from linnet.rooms.parts import Parts
+from linnet.rooms.room_setup import Parts
 from linnet.rooms.taking import Taking
 from linnet.trace.records import Kind, Record
 

@@ -6,9 +6,9 @@ from linnet.core.ids import EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.causal_messages import Further, Given, Reconcile
 from linnet.rooms.content import MEMBER, member_key
+from linnet.rooms.event_flow import Passing
 from linnet.rooms.messages import ControlPage
-from linnet.rooms.parts import Parts
-from linnet.rooms.passing import Passing
+from linnet.rooms.room_setup import Parts
 from linnet.rooms.taking import Taking
 
 _ASKED_BACK = 256

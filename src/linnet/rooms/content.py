@@ -36,7 +36,7 @@ TOPIC = "topic"
 REDACTION = "redaction"
 ATTACHMENT = "attachment"
 HISTORY = "history"
-"""Shows newcomers of an encrypted room what was said before (`linnet.rooms.secrecy.history`)."""
+"""Shows newcomers of an encrypted room what was said before (`linnet.rooms.encryption.history`)."""
 GROUP = "group"
 """Operations on the keys of an encrypted room (`linnet.groups`): what devices say to each other."""
 

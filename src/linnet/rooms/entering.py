@@ -7,11 +7,11 @@ from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Declined
 from linnet.event.event import Verified
-from linnet.rooms.desk import Desk
 from linnet.rooms.joining import Joining
 from linnet.rooms.messages import ControlPage, Greet, RelayTaken, RoomMessage
 from linnet.rooms.messages import Refused as RefusedMessage
 from linnet.rooms.registry import Registry
+from linnet.rooms.room_commands import Desk
 from linnet.trace.records import Kind, Record
 
 

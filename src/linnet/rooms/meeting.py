@@ -12,9 +12,9 @@ from linnet.core.reasons import Reason
 from linnet.delivery.messages import Data
 from linnet.identity.keys import device_id
 from linnet.rooms.content import MEMBER, Membership, member_key
+from linnet.rooms.event_flow import Passing
 from linnet.rooms.messages import ControlPage, Greet
-from linnet.rooms.parts import Parts
-from linnet.rooms.passing import Passing
+from linnet.rooms.room_setup import Parts
 from linnet.rooms.taking import Taking
 
 HEADS = 256

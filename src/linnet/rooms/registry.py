@@ -9,8 +9,8 @@ from linnet.core.reasons import Reason
 from linnet.core.stores import Entry, Store
 from linnet.event.event import Verified
 from linnet.event.signing import decode_unit, encode_unit, recall_unit
-from linnet.rooms.parts import Parts, Setting
 from linnet.rooms.room import Room
+from linnet.rooms.room_setup import Parts, Setting
 from linnet.trace.records import Kind, Record
 
 _ROOMS = "room.open"

@@ -1,8 +1,9 @@
-"""One room at a member: what comes in, what goes out, who is there."""
+"""One room at a member: what comes in, what goes out, who is there, and what its use of relays asks for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import assert_never
 
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import AuthorId, Contact, EventId, PeerId
@@ -17,15 +18,24 @@ from linnet.rooms.answering import Answering
 from linnet.rooms.arrival import Arrival
 from linnet.rooms.catching_up import CatchingUp
 from linnet.rooms.content import MEMBER, Member, Membership, body_of, member_key
+from linnet.rooms.encryption.group_maintenance import Guarding
+from linnet.rooms.event_flow import Passing
 from linnet.rooms.governing import Draft
-from linnet.rooms.heeding import Heeding
 from linnet.rooms.meeting import Meeting
 from linnet.rooms.messages import Greet, RoomReceipt
 from linnet.rooms.messages import Refused as RefusedMessage
-from linnet.rooms.parts import Parts
-from linnet.rooms.passing import Passing
-from linnet.rooms.relay_notices import RelayNotice
-from linnet.rooms.secrecy.guarding import Guarding
+from linnet.rooms.relay_notices import (
+    Behind,
+    Forgot,
+    GiveMissing,
+    GiveUnsent,
+    Kept,
+    NotKept,
+    Page,
+    Parcel,
+    RelayNotice,
+)
+from linnet.rooms.room_setup import Parts
 from linnet.rooms.taking import Taking
 from linnet.rooms.ticket import Ticket
 from linnet.trace.records import Kind, Record
@@ -62,7 +72,7 @@ class Room:
         self.announcing = Announcing(parts, self.meeting)
         self.answering = Answering(parts, self.taking)
         self.catching_up = CatchingUp(parts, self.passing, self.taking)
-        self._heeding = Heeding(parts, self.passing, self.taking)
+        self._relay_notices = RelayNotices(parts, self.passing, self.taking)
         secrecy = parts.secrecy
         self.guarding = None if secrecy is None else Guarding(parts, self.passing, secrecy)
         """The keeper of the room's keys; None if it is not encrypted."""
@@ -112,21 +122,21 @@ class Room:
     def settle(self, now: float) -> None:
         """Do what the use of relays asks for, and act on a changed state, until nothing follows."""
         while True:
-            self._heed_notices(now)
+            self._handle_notices(now)
             before = self._out.mark()
             if self.is_open:
                 self._act_on_changes(now)
             if self._out.mark() == before:
                 return
 
-    def _heed_notices(self, now: float) -> None:
+    def _handle_notices(self, now: float) -> None:
         """Do what the use of relays asks for; what comes of it stands where it was told."""
         if not self._out.has_notices:
             return
         for said in self._out.take_said():
             if isinstance(said, RelayNotice):
-                self._heeding.heed(said, now)
-                self._heed_notices(now)  # What comes of one comes before the next.
+                self._relay_notices.handle(said, now)
+                self._handle_notices(now)  # What comes of one comes before the next.
             elif isinstance(said, Notice):
                 self._out.notify(said)
             else:
@@ -395,3 +405,52 @@ class Room:
             for peer, relay in view.relays()
             if view.membership(relay.person) is Membership.JOIN
         )
+
+
+class RelayNotices:
+    """Acts on the notices of one room's use of relays."""
+
+    def __init__(self, parts: Parts, passing: Passing, taking: Taking) -> None:
+        self._parts = parts
+        self._passing = passing
+        self._taking = taking
+
+    def handle(self, notice: RelayNotice, now: float) -> None:
+        """Do what a notice asks for; further notices may come of it."""
+        parts, relays = self._parts, self._parts.relays
+        match notice:
+            case Page():
+                self._take_page(notice, now)
+            case GiveUnsent(relay, limit):
+                unsent = [each for each in parts.ledger.unkept() if relays.takes(relay, each)]
+                relays.send_unsent(relay, self._parcels(unsent[:limit]), len(unsent) > limit, now)
+            case GiveMissing(relay, event, missing):
+                relays.send_missing(relay, event, self._parcels(missing), now)
+            case Behind(relay, heads):
+                beyond = parts.control.between(heads)[: parts.config.page_events]
+                relays.send_to(relay, self._parcels(beyond), now)
+                if not heads:
+                    # It refused us: it lacks our join, or it knows why we are in the room no longer.
+                    parts.sync.ask_control(relay, parts.context.card)
+            case Kept(relay, event):
+                if event == parts.author.prev:
+                    parts.memory.leaving = False  # If we have left, this is what we said last.
+                parts.ledger.note_kept((event,), relay, now)
+            case NotKept(relay, event, reason):
+                parts.ledger.note_relay_refusal(event, relay, reason, now)
+            case Forgot(relay):
+                parts.ledger.note_loss(relay, now)
+            case _:
+                assert_never(notice)
+
+    def _take_page(self, page: Page, now: float) -> None:
+        self._taking.take(page.units, page.cards, page.relay, now)
+        for receipt in page.receipts:
+            self._passing.handle_receipt(page.relay, receipt, now)
+        for gone in page.tombstones:
+            self._parts.ledger.note_expiry((gone.event,), page.relay, gone.reason, now)
+        self._parts.relays.confirm_page(page, self._parts.control.heads, now)
+
+    def _parcels(self, events: Iterable[EventId]) -> list[Parcel]:
+        parcels = map(self._passing.parcel, events)
+        return [parcel for parcel in parcels if parcel is not None]

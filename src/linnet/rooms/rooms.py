@@ -19,9 +19,10 @@ from linnet.rooms.announcing import AnnounceDue
 from linnet.rooms.chunk_offers import OfferDue
 from linnet.rooms.chunks import ChunkDue, FetchDue
 from linnet.rooms.commands import AskRelay, ExamineRelay, ExamineRooms, JoinRoom, NotePerson
-from linnet.rooms.desk import Desk
+from linnet.rooms.delivery_ledger import DeadlineDue
+from linnet.rooms.encryption.group_maintenance import AcksDue, KeyUpdateDue, ParkedDue, TurnDue
 from linnet.rooms.entering import Entering
-from linnet.rooms.ledger import DeadlineDue
+from linnet.rooms.head_sync import SyncDue
 from linnet.rooms.messages import (
     AskControl,
     ChunkIs,
@@ -42,8 +43,6 @@ from linnet.rooms.messages import (
     RoomReceipt,
 )
 from linnet.rooms.messages import Refused as RefusedMessage
-from linnet.rooms.noted_people import keep_note
-from linnet.rooms.parts import Setting
 from linnet.rooms.receipts import ReceiptDue
 from linnet.rooms.registry import Registry
 from linnet.rooms.relay.relay import Relay
@@ -52,9 +51,10 @@ from linnet.rooms.relay_sending import BatchDue
 from linnet.rooms.relay_use import LingerDue, RelayChoiceDue, RelayLinkDue, RotationDue
 from linnet.rooms.results import RoomsAre, RoomStatus
 from linnet.rooms.room import Room
-from linnet.rooms.secrecy.guarding import AcksDue, KeyUpdateDue, ParkedDue, TurnDue
+from linnet.rooms.room_commands import Desk
+from linnet.rooms.room_setup import Setting
+from linnet.rooms.room_store import keep_note
 from linnet.rooms.status import status_of
-from linnet.rooms.sync import SyncDue
 from linnet.trace.records import Kind, Record
 
 _NO_RELAY = "this node is no relay"

@@ -15,8 +15,8 @@ from linnet.event.event import Unverified
 from linnet.identity.cards import Card
 from linnet.rooms.access.control_dag import ControlDag
 from linnet.rooms.config import RoomsConfig
-from linnet.rooms.memory import RoomMemory
 from linnet.rooms.messages import AskControl, ControlPage
+from linnet.rooms.room_store import RoomMemory
 
 HEADS = 256
 """Heads in one message."""

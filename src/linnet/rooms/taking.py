@@ -11,9 +11,9 @@ from linnet.event.event import Unverified
 from linnet.identity.cards import Card
 from linnet.rooms.arrival import Arrival
 from linnet.rooms.content import CONTROL_KINDS, MEMBER, REVOCATION, Member, Membership, content_of, member_key
+from linnet.rooms.event_flow import Passing
 from linnet.rooms.messages import Refused
-from linnet.rooms.parts import Parts
-from linnet.rooms.passing import Passing
+from linnet.rooms.room_setup import Parts
 from linnet.rooms.ticket import check_unexpired
 from linnet.trace.records import Kind, Record
 

@@ -30,14 +30,14 @@ from linnet.overlay.member import Member
 from linnet.overlay.overlays import Overlays
 from linnet.peer.config import Identity
 from linnet.rooms.arrival import Arrival
-from linnet.rooms.authoring import found
 from linnet.rooms.commands import CreateRoom
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.content import MEMBER, POWER, ROOM_VERSION, Create, Membership, body_of, member_key
 from linnet.rooms.content import Member as MemberContent
+from linnet.rooms.event_builder import found
 from linnet.rooms.governing import FIRST_POWER, Draft, founding
-from linnet.rooms.parts import Parts, Setting
 from linnet.rooms.room import Room
+from linnet.rooms.room_setup import Parts, Setting
 from linnet.rooms.status import state_of
 from linnet.sim.clock import START
 from linnet.sim.identities import seeded_identity

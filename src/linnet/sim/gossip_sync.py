@@ -1,6 +1,6 @@
 """Catching up with another member of a simulated topic: the shipped heads walk and set reconciliation.
 
-What `linnet.rooms.sync` does in a room, without what a room knows of who may do what.
+What `linnet.rooms.head_sync` does in a room, without what a room knows of who may do what.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from linnet.delivery.commands import Declined
 from linnet.event.event import MESSAGE, Event
 from linnet.rooms.commands import ExamineLedger, ExamineState
 from linnet.rooms.content import CONTROL_KINDS
-from linnet.rooms.memory import RoomMemory
 from linnet.rooms.results import LedgerIs, StateIs
+from linnet.rooms.room_store import RoomMemory
 from linnet.sim.judge import Judge
 from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.oracle import Oracle

@@ -1,0 +1,428 @@
+"""The delivery ledger: what is known of each of our own events at each member it was meant for.
+
+Our own chain is totally ordered, and who has one of its events has all before it. So one number per person
+says what arrived there; a row per event keeps what relays said, and what is rare (a refusal, a deadline).
+Nothing is guessed: without an acknowledgement that covers an event nobody is shown to have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
+from linnet.core.reasons import Reason
+from linnet.core.stores import Cells
+from linnet.core.timers import Timer
+from linnet.delivery.items import Overdue
+from linnet.event.event import Event
+from linnet.machine.outbox import Outbox
+from linnet.rooms.content import GROUP, member_key
+from linnet.rooms.results import EventFates, Fate, MemberFate
+from linnet.trace.records import Kind, Record
+
+RELAYS = 16
+"""Relays whose word on one event is kept: twice as many as are ever used at the same time."""
+
+MARKS = 32
+"""Steps of acknowledgement of one person whose time is kept; what arrived before them has none."""
+
+
+class RelayWord(NamedTuple):
+    """What a relay said last of an event."""
+
+    holds: bool
+    held: bool
+    """Whether it holds it or once did."""
+    at: float
+    reason: Reason | None
+
+
+class EventRow(Struct, array_like=True):
+    """An event of ours."""
+
+    seq: int
+    id: EventId
+    device: DeviceId
+    kind: str
+    time: int
+    at: float
+    """When its account was opened."""
+    relays: dict[PeerId, RelayWord] = field(default_factory=dict)
+    refused: dict[AuthorId, tuple[float, Reason]] = field(default_factory=dict)
+    """Members that do not take it, since when, and why."""
+    deadline: float | None = None
+    out: AuthorId | None = None
+    """Whom it puts out of the room: they can tell nobody of having it."""
+
+
+class PersonRow(Struct, array_like=True):
+    """A person that events of ours are or were meant for."""
+
+    number: int
+    """The order in which people are shown."""
+    acked: int = -1
+    """The last event of ours that they are known to have; with it all before it."""
+    marks: list[tuple[int, float]] = field(default_factory=list)
+    """The latest steps of `acked`, with when we learned them."""
+    cut: int = -1
+    """Of events up to this one the time is no longer kept."""
+    spans: list[tuple[int, int | None]] = field(default_factory=list)
+    """From which event of ours on up to before which they were meant for this person."""
+    off: bool = False
+    """Whether they say that they give no receipts."""
+
+    @property
+    def is_meant(self) -> bool:
+        """Whether our next event is meant for them, as far as the last one shows."""
+        return bool(self.spans) and self.spans[-1][1] is None
+
+    def meant(self, seq: int) -> bool:
+        """Whether this event of ours is meant for them."""
+        return any(first <= seq and (end is None or seq < end) for first, end in reversed(self.spans))
+
+    def enter(self, seq: int) -> None:
+        """From this event on ours are meant for them."""
+        self.spans.append((seq, None))
+
+    def leave(self, seq: int) -> None:
+        """From this event on ours are not meant for them."""
+        first, _ = self.spans.pop()
+        self.spans.append((first, seq))
+
+    def forget_before(self, seq: int) -> bool:
+        """Events before this one are forgotten; whether that changes the row."""
+        spans = [(first, end) for first, end in self.spans if end is None or end > seq]
+        changed = len(spans) != len(self.spans)
+        self.spans = spans
+        return changed
+
+    def ack(self, seq: int, now: float) -> None:
+        """They are known to have everything up to this event."""
+        self.acked = seq
+        self.marks.append((seq, now))
+        if len(self.marks) > MARKS:
+            self.cut = self.marks.pop(0)[0]
+
+    def when(self, seq: int) -> float | None:
+        """When we learned that they have this event, if that is still known."""
+        if seq <= self.cut:
+            return None
+        return next((at for upto, at in self.marks if upto >= seq), None)
+
+
+EVENTS = 10_000
+"""Own events of one room that are kept account of: a busy year of one person, and a few megabytes."""
+
+_EVENT, _PERSON = b"e", b"p"
+_encode = msgspec.msgpack.Encoder().encode
+_decode_event = msgspec.msgpack.Decoder(EventRow).decode
+_decode_person = msgspec.msgpack.Decoder(PersonRow).decode
+
+
+class DeadlineDue(Timer, frozen=True, gc=False):
+    """An event of ours was to have arrived everywhere by now."""
+
+    room: TopicId
+    seq: int
+
+
+class Ledger:
+    """The fates of our own events of one room. Every call writes what it changed into the cells."""
+
+    def __init__(self, room: TopicId, cells: Cells, out: Outbox, limit: int = EVENTS) -> None:
+        self._room = room
+        self._cells = cells
+        self._out = out
+        self._limit = limit
+        self._space = f"ledger/{room.hex()}"
+        self._events: dict[int, EventRow] = {}
+        """By sequence number, in its order."""
+        self._seqs: dict[EventId, int] = {}
+        self._people: dict[AuthorId, PersonRow] = {}
+        self._audience: tuple[AuthorId, ...] = ()
+        self._reached = -1
+        """The last of our events that any member is known to have."""
+        for key, value in cells.scan(self._space):
+            if key[:1] == _EVENT:
+                row = _decode_event(value)
+                self._events[row.seq] = row
+                self._seqs[row.id] = row.seq
+            else:
+                self._people[AuthorId(key[1:])] = _decode_person(value)
+        self._last = max(self._events, default=-1)
+        self._people = dict(sorted(self._people.items(), key=lambda item: item[1].number))
+        self._number = 1 + max((row.number for row in self._people.values()), default=-1)
+        self._audience = tuple(person for person, row in self._people.items() if row.is_meant)
+        self._reached = max((row.acked for row in self._people.values()), default=-1)
+
+    def __len__(self) -> int:
+        """Events that are kept account of."""
+        return len(self._events)
+
+    def open_account(
+        self, event: Event, people: Sequence[AuthorId], now: float, out: AuthorId | None = None
+    ) -> None:
+        """Open the account of an event of our own that is in the log: for whom it is meant.
+
+        `people` are those joined at its control heads, without ourselves and without relays; `out` is whom it
+        puts out of the room. What was opened before stays as it is.
+        """
+        if event.seq is None:
+            raise ValueError("an event of a room has a sequence number")
+        if event.seq <= self._last:
+            return
+        self._meant(tuple(people), event.seq)
+        self._last = event.seq
+        row = EventRow(event.seq, event.id, event.device, event.kind, event.time, now, out=out)
+        self._seqs[event.id] = event.seq
+        self._events[event.seq] = row
+        self._write(row)
+        if len(self._events) > self._limit:
+            self._forget_oldest()
+
+    def note_ack(self, person: AuthorId, seq: int, now: float) -> None:
+        """Note that a person is known to have all our events up to this number.
+
+        Of who was never meant to have any there is no account.
+        """
+        row = self._people.get(person)
+        seq = min(seq, self._last)
+        self._reached = max(self._reached, seq)
+        if row is None or seq <= row.acked:
+            return
+        row.ack(seq, now)
+        self._write_person(person, row)
+        event = self._events.get(seq)
+        device = None if event is None else event.device
+        self._out.record(Record(Kind.ACKED, self._room, device=device, seq=seq, note=member_key(person)))
+
+    def note_kept(self, ids: Iterable[EventId], relay: PeerId, now: float) -> None:
+        """Note that a relay says it keeps these. Ids that are not in the account are passed over."""
+        for row in self._rows(ids):
+            word = row.relays.get(relay)
+            if word is None or not word.holds:
+                self._keep_word(row, relay, RelayWord(True, True, now, None))
+
+    def note_expiry(self, ids: Iterable[EventId], relay: PeerId, reason: Reason, now: float) -> None:
+        """Note that a relay says it kept these and keeps them no longer."""
+        for row in self._rows(ids):
+            word = row.relays.get(relay)
+            if word is None or word.holds or not word.held:
+                self._keep_word(row, relay, RelayWord(False, True, now, reason))
+                self._out.record(self._record(Kind.EXPIRED, row, reason, relay, None))
+
+    def note_loss(self, relay: PeerId, now: float) -> None:
+        """Note that a relay has lost what it had: that it held anything counts no longer."""
+        held = [row.id for row in self._events.values() if (word := row.relays.get(relay)) and word.holds]
+        self.note_expiry(held, relay, Reason.LOST, now)
+
+    def note_relay_refusal(self, event: EventId, relay: PeerId, reason: Reason, now: float) -> None:
+        """Note that a relay did not take an event; what it holds or held already it cannot refuse."""
+        for row in self._rows((event,)):
+            word = row.relays.get(relay)
+            if word is None or not word.held:
+                self._keep_word(row, relay, RelayWord(False, False, now, reason))
+                self._out.record(self._record(Kind.REJECTED, row, reason, relay, "refused by a relay"))
+
+    def note_refusal(self, event: EventId, person: AuthorId, reason: Reason, now: float) -> None:
+        """Note that a member that an event was meant for does not take it."""
+        seq = self._seqs.get(event)
+        member = self._people.get(person)
+        if seq is None or member is None or not member.meant(seq):
+            return
+        row = self._events[seq]
+        if person in row.refused:
+            return
+        row.refused[person] = (now, reason)
+        self._write(row)
+        self._out.record(self._record(Kind.REJECTED, row, reason, None, "refused by a member"))
+
+    def note_receipts_off(self, person: AuthorId, off: bool) -> None:
+        """Note whether a member says that it gives no receipts. The caller names members only."""
+        row = self._people.get(person)
+        if row is None:
+            if not off:
+                return
+            row = self._people[person] = self._new_person()
+        if row.off != off:
+            row.off = off
+            self._write_person(person, row)
+
+    def fates(self, event: EventId) -> EventFates | None:
+        """What is known of one of our events; None if there is no account of it (any more)."""
+        seq = self._seqs.get(event)
+        return None if seq is None else self._fates(self._events[seq])
+
+    def newest(self, limit: int) -> tuple[EventFates, ...]:
+        """What is known of our newest events, the newest first; but for what devices say of keys."""
+        told = (row for row in reversed(self._events.values()) if row.kind != GROUP)
+        return tuple(map(self._fates, islice(told, limit)))
+
+    def unsent(self) -> tuple[EventId, ...]:
+        """Our events that no relay has or had and no member is known to have, oldest first."""
+        return self._unseen(self._reached)
+
+    def unkept(self) -> tuple[EventId, ...]:
+        """Our events that no relay has or had and not everyone is known to have, oldest first.
+
+        Who can be reached through a relay alone gets them only if a relay does.
+        """
+        meant = (row.acked for row in self._people.values() if row.is_meant)
+        return self._unseen(min(meant, default=self._reached))
+
+    def _unseen(self, reached: int) -> tuple[EventId, ...]:
+        unseen: list[EventId] = []
+        for seq, row in reversed(self._events.items()):
+            if seq <= reached:
+                break
+            if not any(word.held for word in row.relays.values()):
+                unseen.append(row.id)
+        return tuple(reversed(unseen))
+
+    # Deadlines.
+
+    def set_deadline(self, event: EventId, seconds: float, now: float) -> None:
+        """Look after so many seconds at whom an event of ours has not arrived."""
+        for row in self._rows((event,)):
+            row.deadline = now + seconds
+            self._write(row)
+            self._out.set_timer(max(0.0, seconds), DeadlineDue(self._room, row.seq))
+
+    def start(self, now: float) -> None:
+        """Set the timers of a node that starts: deadlines hold on while it is down."""
+        for row in self._events.values():
+            if row.deadline is not None:
+                self._out.set_timer(max(0.0, row.deadline - now), DeadlineDue(self._room, row.seq))
+
+    def handle_deadline(self, seq: int) -> Overdue | None:
+        """Tell whom an event has not reached by its deadline.
+
+        None if everybody has the event, or there is no account of it any more.
+        """
+        row = self._events.get(seq)
+        if row is None or row.deadline is None:
+            return None
+        row.deadline = None
+        self._write(row)
+        late = tuple(
+            person
+            for person, member in self._people.items()
+            if member.meant(row.seq) and member.acked < row.seq and person != row.out
+        )
+        if not late:
+            return None
+        note = f"not known to have arrived at {len(late)}"
+        self._out.record(self._record(Kind.EXPIRED, row, Reason.OVERDUE, None, note))
+        return Overdue(self._room, row.id, late)
+
+    # What the rows are made of.
+
+    def _meant(self, people: tuple[AuthorId, ...], seq: int) -> None:
+        """From this event on, these are the ones that ours are meant for."""
+        if people == self._audience:
+            return
+        before = dict.fromkeys(self._audience)
+        after = dict.fromkeys(people)
+        for person in before:
+            if person not in after:
+                row = self._people[person]
+                row.leave(seq)
+                self._write_person(person, row)
+        for person in after:
+            if person not in before:
+                row = self._people[person] = self._people.get(person) or self._new_person()
+                row.enter(seq)
+                self._write_person(person, row)
+        self._audience = people
+
+    def _keep_word(self, row: EventRow, relay: PeerId, word: RelayWord) -> None:
+        """Write down a relay's word on an event, if there is room for another relay."""
+        if relay not in row.relays and len(row.relays) >= RELAYS:
+            note = "a relay's word on it is not kept"
+            self._out.record(self._record(Kind.DROPPED, row, Reason.TOO_MANY, relay, note))
+            return
+        row.relays[relay] = word
+        self._write(row)
+
+    def _fates(self, row: EventRow) -> EventFates:
+        members = (
+            self._fate(row, person, member)
+            for person, member in self._people.items()
+            if member.meant(row.seq)
+        )
+        return EventFates(row.id, row.kind, row.time, tuple(members))
+
+    def _fate(self, row: EventRow, person: AuthorId, member: PersonRow) -> MemberFate:
+        if person in row.refused:
+            # Whoever has what follows it has it too, and does not show it.
+            at, reason = row.refused[person]
+            return MemberFate(person, Fate.REFUSED, at, (), reason)
+        if member.acked >= row.seq:
+            return MemberFate(person, Fate.DELIVERED, member.when(row.seq), (), None)
+        if member.off or person == row.out:
+            return MemberFate(person, Fate.UNKNOWN, None, (), None)
+        holding = {relay: word.at for relay, word in row.relays.items() if word.holds}
+        if holding:
+            return MemberFate(person, Fate.AT_RELAY, min(holding.values()), tuple(holding), None)
+        gone = {relay: word for relay, word in row.relays.items() if word.held}
+        if gone:
+            last = max(gone.values(), key=lambda word: word.at)
+            return MemberFate(person, Fate.EXPIRED, last.at, tuple(gone), last.reason)
+        if row.relays:
+            last = max(row.relays.values(), key=lambda word: word.at)
+            # What somebody has may come to this person, or has come, whatever a relay says of it.
+            fate = Fate.REFUSED if row.seq > self._reached else Fate.PENDING
+            return MemberFate(person, fate, last.at, (), last.reason)
+        return MemberFate(person, Fate.PENDING, None, (), None)
+
+    def _forget_oldest(self) -> None:
+        """Let the oldest sixteenth go, so that it is recorded once in a while and not with every event."""
+        many = len(self._events) - self._limit + self._limit // 16
+        gone = [row for row, _ in zip(self._events.values(), range(many), strict=False)]
+        for row in gone:
+            del self._events[row.seq], self._seqs[row.id]
+            self._cells.delete(self._space, _EVENT + row.seq.to_bytes(8, "big"))
+        first = next(iter(self._events))
+        for person, member in list(self._people.items()):
+            if member.forget_before(first):
+                self._write_person(person, member)
+            if not member.spans and not member.off and member.acked < first:
+                del self._people[person]
+                self._cells.delete(self._space, _PERSON + person)
+        deadlines = sum(row.deadline is not None for row in gone)
+        note = f"fates of our oldest events, with {deadlines} deadlines"
+        record = self._record(Kind.EVICTED, gone[-1], Reason.TOO_MANY, None, note)
+        self._out.record(replace(record, seq=gone[0].seq, events=len(gone)))
+
+    def _rows(self, ids: Iterable[EventId]) -> list[EventRow]:
+        return [self._events[self._seqs[event]] for event in ids if event in self._seqs]
+
+    def _new_person(self) -> PersonRow:
+        self._number += 1
+        return PersonRow(self._number - 1)
+
+    def _write(self, row: EventRow) -> None:
+        self._cells.put(self._space, _EVENT + row.seq.to_bytes(8, "big"), _encode(row))
+
+    def _write_person(self, person: AuthorId, row: PersonRow) -> None:
+        self._cells.put(self._space, _PERSON + person, _encode(row))
+
+    def _record(
+        self, kind: Kind, row: EventRow, reason: Reason, peer: PeerId | None, note: str | None
+    ) -> Record:
+        return Record(
+            kind,
+            self._room,
+            event=row.id,
+            device=row.device,
+            seq=row.seq,
+            peer=peer,
+            reason=reason,
+            note=note,
+        )
