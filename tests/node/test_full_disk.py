@@ -124,7 +124,7 @@ def test_a_node_whose_disk_is_full_ends(tmp_path: Path) -> None:
         assert node.pid is not None
         _, most = resource.prlimit(node.pid, resource.RLIMIT_FSIZE)
         resource.prlimit(node.pid, resource.RLIMIT_FSIZE, (1, most))
-        with pytest.raises(ControlError, match="the store cannot be written"):
+        with pytest.raises(ControlError, match=r"events\.db cannot be written"):
             node.control.send_to_room(room, [b"one too many"])
         assert until(lambda: not node.is_up, LIMIT)
     finally:

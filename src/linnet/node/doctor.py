@@ -60,8 +60,9 @@ def home_checks(path: Path | None, now: float) -> Iterator[Check]:
     yield _tried("card", lambda: _card(home, now))
     try:
         with held(home):
-            yield _tried("store", lambda: _store(home))
-            yield _tried("stored times", lambda: _times(home, now))
+            yield (store := _tried("store", lambda: _store(home)))
+            if store.ok:
+                yield _tried("stored times", lambda: _times(home, now))
             yield _tried("listening", lambda: _ports(home))
     except HomeBusy as busy:
         yield Check("store", True, f"in use: {busy}")
