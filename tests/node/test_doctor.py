@@ -37,7 +37,7 @@ def by_name(path: Path, now: float = NOW) -> dict[str, Check]:
 def test_a_good_home_passes_everything(home: Home) -> None:
     checks = by_name(home.path)
     assert list(checks) == [
-        *("home", "clock", "configuration", "device key", "person key", "card", "store"),
+        *("home", "disk", "clock", "configuration", "device key", "person key", "card", "store"),
         *("stored times", "listening", "descriptors"),
     ]
     assert all(check.ok for check in checks.values())
