@@ -8,10 +8,12 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from tests.cli.shell import Linnet
 from tests.cli.village import up
 
 from linnet import Node
+from linnet.store.sqlite import SqliteStore
 
 
 def test_a_running_node_is_well(running: Linnet) -> None:
@@ -123,3 +125,47 @@ def test_a_lost_store_is_told_by_every_command_that_needs_it(shell: Linnet) -> N
         assert result.exit_code == 1
         assert "events.db is gone" in result.stdout
     assert "--without-log" in shell.fails(1, "up")
+
+
+def spoil(shell: Linnet, before: bytes, after: bytes) -> None:
+    path = shell.home / "events.db"
+    data = path.read_bytes()
+    assert data.count(before) == 1
+    path.write_bytes(data.replace(before, after))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"CREATE INDEX unit_by_head", b"CREATE IND\xbaX unit_by_head"),
+        (b"(id = 1),\n    position", b"(id = 1),\n    pos\x96tion"),
+        (b"(id = 1),\n    position", b"(id = 1),\n    positiom"),
+    ],
+)
+def test_a_damaged_store_is_told_in_a_line_with_advice(shell: Linnet, before: bytes, after: bytes) -> None:
+    shell.ok("init")
+    with closing(SqliteStore(shell.home / "events.db")):
+        pass
+    spoil(shell, before, after)
+    kept = (shell.home / "events.db").read_bytes()
+    for words in (["doctor"], ["doctor", "--store"]):
+        result = shell.run(*words)
+        assert result.exit_code == 1, result.output
+        (line,) = (line for line in result.stdout.splitlines() if "FAIL" in line)
+        assert str(shell.home / "events.db") in line
+        assert "put back a copy of it" in result.stdout
+    told = shell.fails(1, "up")
+    assert "\n" not in told.strip()
+    assert f"linnet: {shell.home / 'events.db'} " in told
+    assert "put back a copy of it" in told
+    assert (shell.home / "events.db").read_bytes() == kept
+
+
+def test_a_value_that_is_damaged_is_told_with_its_file(shell: Linnet) -> None:
+    shell.ok("init")
+    with closing(SqliteStore(shell.home / "events.db")) as store:
+        store.cells.put("names petname", b"ann", b"no key")
+        store.commit(lambda: None)
+    told = shell.fails(1, "up")
+    assert f"linnet: {shell.home / 'events.db'} is damaged: a petname in the store has no key; look" in told
+    assert "linnet doctor --store" in told

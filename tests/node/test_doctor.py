@@ -37,7 +37,7 @@ def by_name(path: Path, now: float = NOW) -> dict[str, Check]:
 def test_a_good_home_passes_everything(home: Home) -> None:
     checks = by_name(home.path)
     assert list(checks) == [
-        *("home", "clock", "configuration", "device key", "person key", "card", "store"),
+        *("home", "disk", "clock", "configuration", "device key", "person key", "card", "store"),
         *("stored times", "listening", "descriptors"),
     ]
     assert all(check.ok for check in checks.values())
@@ -54,7 +54,7 @@ def test_what_is_wrong_is_found_with_advice(home: Home) -> None:
     wrong = {name: check.advice for name, check in checks.items() if not check.ok}
     assert list(wrong) == [
         *("home", "configuration", "device key", "person key", "card", "store"),
-        *("stored times", "listening", "descriptors"),
+        *("listening", "descriptors"),
     ]
     assert wrong["home"] == f"run chmod 700 {home.path}"
     assert "linnet.toml:2: node.listen[1]" in checks["configuration"].detail

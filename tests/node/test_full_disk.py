@@ -15,7 +15,18 @@ from tests.node.killed_world import until
 from linnet.cli.play.nodes import LiveNode
 from linnet.event.signing import decode_unit, recall_unit
 from linnet.event.soundness import is_sound
+from linnet.net.clock import Clock
 from linnet.node.client import ControlError
+from linnet.node.disk_checks import (
+    LITTLE_BYTES,
+    LITTLE_FILES,
+    NEEDED_BYTES,
+    NEEDED_FILES,
+    disk_check,
+    judge,
+)
+from linnet.node.doctor import home_checks
+from linnet.node.home import init
 from linnet.node.room_types import CreateRoomRequest
 from linnet.store.sqlite import SqliteStore
 from linnet.streams.stream_names import topic_of
@@ -124,8 +135,49 @@ def test_a_node_whose_disk_is_full_ends(tmp_path: Path) -> None:
         assert node.pid is not None
         _, most = resource.prlimit(node.pid, resource.RLIMIT_FSIZE)
         resource.prlimit(node.pid, resource.RLIMIT_FSIZE, (1, most))
-        with pytest.raises(ControlError, match="the store cannot be written"):
+        with pytest.raises(ControlError, match=r"events\.db cannot be written"):
             node.control.send_to_room(room, [b"one too many"])
         assert until(lambda: not node.is_up, LIMIT)
     finally:
         node.kill()
+
+
+def test_doctor_names_a_disk_that_is_full(small_disk: Path) -> None:
+    home = small_disk / "home"
+    _publish(home)
+    checks = {check.name: check for check in home_checks(home, Clock().now())}
+    disk = checks["disk"]
+    assert not disk.ok
+    assert disk.detail.startswith("is full: 0.")
+    assert f"MB free where {home} lies" in disk.detail
+    assert "free space" in disk.advice
+
+
+def test_doctor_names_a_disk_that_takes_no_more_files(small_disk: Path) -> None:
+    home = init(small_disk / "home", Clock().now()).home.path
+    done = subprocess.run(
+        ["mount", "-o", "remount,nr_inodes=12", small_disk], check=False, timeout=LIMIT, capture_output=True
+    )
+    if done.returncode:
+        pytest.skip("the number of files cannot be set here")
+    disk = disk_check(home)
+    assert (disk.ok, "inodes" in disk.detail) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("free", "files", "ok", "word"),
+    [
+        (NEEDED_BYTES - 1, None, False, "is full"),
+        (NEEDED_BYTES, None, True, "warning, little room"),
+        (LITTLE_BYTES - 1, None, True, "warning, little room"),
+        (LITTLE_BYTES, None, True, "67.1 MB free"),
+        (LITTLE_BYTES, NEEDED_FILES - 1, False, "takes no more files: room for 7"),
+        (LITTLE_BYTES, NEEDED_FILES, True, "warning, room for 8"),
+        (LITTLE_BYTES, LITTLE_FILES - 1, True, "warning, room for 999"),
+        (LITTLE_BYTES, LITTLE_FILES, True, "67.1 MB free"),
+    ],
+)
+def test_what_is_little_and_what_is_none(free: int, files: int | None, ok: bool, word: str) -> None:
+    check = judge(Path("/home"), free, files)
+    assert (check.ok, bool(check.advice)) == (ok, not ok)
+    assert check.detail.startswith(word)

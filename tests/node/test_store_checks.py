@@ -66,3 +66,12 @@ async def test_a_file_that_is_broken_is_told(home: Home) -> None:
     data[100:140] = bytes(40)
     home.store.write_bytes(data)
     assert any(not check.ok and check.advice for check in store_checks(home.path))
+
+
+async def test_units_of_no_chain_are_not_called_sound(home: Home) -> None:
+    with closing(sqlite3.connect(home.store)) as db, db:
+        db.execute("UPDATE unit SET chain = 77")
+    (check,) = store_checks(home.path)
+    assert not check.ok
+    assert check.detail == f"{home.store} is damaged: 20 of 20 units belong to no chain"
+    assert "put back a copy" in check.advice

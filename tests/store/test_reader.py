@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,7 @@ def reader() -> Iterator[Reader]:
     db.executescript(
         "CREATE TABLE t (a INTEGER, b TEXT); INSERT INTO t VALUES (1, 'x'), (2, NULL), (3, 'z');"
     )
-    yield Reader(db)
+    yield Reader(db, Path("events.db"))
     db.close()
 
 

@@ -53,7 +53,7 @@ def test_an_older_file_is_brought_forward_with_what_it_holds(old: sqlite3.Connec
 
 
 def test_a_step_that_fails_changes_nothing(old: sqlite3.Connection, path: Path) -> None:
-    with pytest.raises(StoreError, match="could not be migrated to schema 2: no such table: nowhere"):
+    with pytest.raises(StoreError, match="cannot be migrated to schema 2: no such table: nowhere"):
         migrate(old, path, (*migrations(), NEXT + "DELETE FROM nowhere;"))
     assert version_of(old, path) == len(migrations())
     assert len(old.execute("SELECT * FROM cell").fetchone()) == 3

@@ -31,7 +31,7 @@ def path(tmp_path: Path) -> Path:
 def opened(path: Path, seen: Callable[[str], None] | None = None) -> Writer:
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     db.set_trace_callback(seen)
-    return Writer(db, "test writer")
+    return Writer(db, path)
 
 
 def one(position: int) -> Changes:
@@ -117,7 +117,7 @@ def test_a_failure_is_told_once_to_each_and_no_done_follows(path: Path) -> None:
     writer.drain()
     assert reported.wait(WAIT)
     assert writer.failed is not None
-    assert str(writer.failed).startswith("the store cannot be written: UNIQUE constraint failed")
+    assert str(writer.failed).startswith(f"{path} cannot be written: UNIQUE constraint failed")
     assert isinstance(writer.failed.__cause__, sqlite3.IntegrityError)
     writer.on_failure(told.append)
     assert told == [writer.failed, writer.failed], "the second came late, and is told at once"

@@ -22,6 +22,7 @@ from linnet.net.listener import listen
 from linnet.node import descriptors
 from linnet.node.config import NodeConfig
 from linnet.node.control_types import Check
+from linnet.node.disk_checks import disk_check
 from linnet.node.home import DAY, RENEWAL_DAYS, Home, HomeBusy, HomeError, held, home_path
 from linnet.node.keyfiles import check_private, load_card, load_key
 from linnet.node.ports import KeptPorts
@@ -48,6 +49,7 @@ def home_checks(path: Path | None, now: float) -> Iterator[Check]:
         yield Check("home", False, f"{home.path} is not there", "make one: linnet init")
         return
     yield _tried("home", lambda: _private(home.path))
+    yield disk_check(home.path)
     yield _clock_check(now)
     yield _tried("configuration", lambda: _configuration(home))
     yield _tried("device key", lambda: _key(home.device_key, "device"))
@@ -60,8 +62,9 @@ def home_checks(path: Path | None, now: float) -> Iterator[Check]:
     yield _tried("card", lambda: _card(home, now))
     try:
         with held(home):
-            yield _tried("store", lambda: _store(home))
-            yield _tried("stored times", lambda: _times(home, now))
+            yield (store := _tried("store", lambda: _store(home)))
+            if store.ok:
+                yield _tried("stored times", lambda: _times(home, now))
             yield _tried("listening", lambda: _ports(home))
     except HomeBusy as busy:
         yield Check("store", True, f"in use: {busy}")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from linnet.core.errors import StoreError
 from linnet.node.config import NodeConfig
 from linnet.node.control import Control
 from linnet.node.control_server import ControlServer
@@ -21,6 +22,7 @@ from linnet.node.descriptors import raise_limit
 from linnet.node.home import Home, control_token, home_path
 from linnet.node.library import Node
 from linnet.node.relay_http_server import relay_server
+from linnet.store.faults import located
 
 STOP_LIMIT = 15.0
 """Seconds from the wish to stop until the node is cut off in whatever it still does."""
@@ -46,6 +48,15 @@ async def run_node(
 
     Calls `ready` once, when the node can be used. A second signal does not wait for good order.
     """
+    try:
+        await _run_node(home, config, ready)
+    except StoreError as error:
+        raise located(Home(home_path(home)).store, error) from error
+
+
+async def _run_node(
+    home: Path | None, config: NodeConfig | None, ready: Callable[[Node], None] | None
+) -> None:
     stop = asyncio.Event()
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(_signals(stop))

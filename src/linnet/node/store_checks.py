@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from linnet.core.errors import LinnetError
+from linnet.core.errors import LinnetError, StoreError
 from linnet.core.stores import Damage
 from linnet.event.soundness import is_signed
 from linnet.node.control_types import Check
 from linnet.node.home import Home, HomeBusy, HomeError, held, home_path
+from linnet.store.faults import BROKEN
 from linnet.store.mark import check_there
-from linnet.store.schema import BROKEN
 from linnet.store.scrub import Scrubbed, note, scrub
 
 NAMED = 5
@@ -37,16 +37,19 @@ def store_checks(path: Path | None, progress: Callable[[int, int], None] | None 
 
 def _told(home: Home, found: Scrubbed) -> Iterator[Check]:
     if found.problems:
-        yield Check("file of the store", False, "; ".join(found.problems[:NAMED]), BROKEN)
-    if not found.damaged:
-        yield Check("all of the store", not found.problems, f"{found.units} units were read, all are sound")
+        shown = ", ".join(found.problems[:NAMED])
+        yield Check("file of the store", False, f"{home.store} is damaged: {shown}", BROKEN)
+    if found.astray:
+        count = f"{found.astray} of {found.units} units belong to no chain"
+        yield Check("chains of the store", False, f"{home.store} is damaged: {count}", BROKEN)
+    if found.damaged:
+        count = f"{len(found.damaged)} of {found.units} units are damaged"
+        named = _named(found.damaged.values())
+        yield Check("all of the store", False, f"{count}: {named}", _noted(home, found.damaged))
+    elif not found.astray:
+        yield Check("all of the store", True, f"{found.units} units were read, all are sound")
         if not found.problems:
             _noted(home, {})
-        return
-    count = f"{len(found.damaged)} of {found.units} units are damaged"
-    yield Check(
-        "all of the store", False, f"{count}: {_named(found.damaged.values())}", _noted(home, found.damaged)
-    )
 
 
 def _noted(home: Home, damaged: dict[int, Damage]) -> str:
@@ -55,7 +58,7 @@ def _noted(home: Home, damaged: dict[int, Damage]) -> str:
             note(home.store, damaged)
     except HomeBusy:
         return "the node runs: it fetches again what it reads; for all of it stop the node and run this again"
-    except HomeError as error:
+    except (HomeError, StoreError) as error:
         return f"they could not be noted for the node: {error}"
     return "they are noted: the node fetches them again from others as soon as it runs (linnet up)"
 

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 from typing import Any
 
 from linnet.core.errors import StoreError
+from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
+from linnet.core.limits import BATCH_EVENTS
+from linnet.core.stores import Entry
 from linnet.store.changes import Value
+from linnet.store.faults import FAULTS, damaged, fault
 
 
 class Reader:
     """Answers queries whole, so that no open read holds back the writer's checkpoints."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+        """`path` is named where something cannot be read."""
         self._db = db
+        self._path = path
 
     def all(self, sql: str, *values: Value) -> list[tuple[Any, ...]]:
         """Every row of an answer."""
         try:
             return self._db.execute(sql, values).fetchall()
-        except sqlite3.Error as error:
-            raise StoreError(f"the store cannot be read: {error}") from error
+        except FAULTS as error:
+            raise fault(self._path, "read", error) from error
 
     def first(self, sql: str, *values: Value) -> tuple[Any, ...] | None:
         """The first row of an answer."""
@@ -30,8 +37,35 @@ class Reader:
     def number(self, sql: str, *values: Value) -> int:
         """The one number of an answer; 0 if it is null or absent."""
         row = self.first(sql, *values)
-        return 0 if row is None or row[0] is None else int(row[0])
+        if row is None or row[0] is None:
+            return 0
+        if not isinstance(row[0], int):
+            raise self.damaged(f"{row[0]!r} stands where a number should")
+        return row[0]
+
+    def damaged(self, what: str) -> StoreError:
+        """The error of something that was read and was never written like this."""
+        return damaged(self._path, what)
 
     def close(self) -> None:
         """Close the connection."""
         self._db.close()
+
+
+def entry_of(topic: TopicId, author: AuthorId, device: DeviceId, *fields: object) -> Entry:
+    """The unit of a row: first, count, head, stored_at, raw.
+
+    SQLite gives back whatever a damaged row seems to hold. What is of another sort than was written becomes
+    empty here, so that the unit is found to be damaged like one whose bytes were changed.
+    """
+    first, count, head, stored_at, raw = fields
+    return Entry(
+        topic,
+        author,
+        device,
+        first if isinstance(first, int) else None,
+        count if isinstance(count, int) and 0 < count <= BATCH_EVENTS else 1,
+        EventId(head if isinstance(head, bytes) else b""),
+        float(stored_at) if isinstance(stored_at, int | float) else 0.0,
+        raw if isinstance(raw, bytes) else b"",
+    )

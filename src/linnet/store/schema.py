@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from importlib import resources
 from pathlib import Path
 
 from linnet.core.errors import StoreError
+from linnet.store.faults import BROKEN, FAULTS, fault
 
 APPLICATION_ID = 0x4C4E4E54
 """``LNNT``: tells a store from the SQLite file of another program."""
 
-BROKEN = (
-    "put back a copy of it as it was last; if there is none, make this a new device of the same person: "
-    "linnet export FILE --without-log, then linnet import FILE into a new home"
-)
-"""What to do about a file that cannot be read at all."""
+# As bytes: what a damaged file calls a column need not be text. Comments and checks are not compared, so that
+# they may be written anew.
+_SHAPE = """SELECT CAST(m.tbl_name AS BLOB), CAST(m.type AS BLOB), CAST(m.name AS BLOB),
+        CAST(c.name AS BLOB), CAST(c.type AS BLOB), c.pk
+    FROM sqlite_master AS m LEFT JOIN pragma_table_info(m.name) AS c
+    WHERE m.type IN ('table', 'index') AND m.name NOT LIKE 'sqlite_stat%'"""
 
 
 def migrations() -> tuple[str, ...]:
@@ -46,10 +49,11 @@ def migrate(db: sqlite3.Connection, path: Path, steps: Sequence[str]) -> None:
                 f"BEGIN IMMEDIATE; {step}\n; PRAGMA application_id = {APPLICATION_ID}; "
                 f"PRAGMA user_version = {number}; COMMIT;"
             )
-        except sqlite3.Error as error:
+        except FAULTS as error:
             if db.in_transaction:
                 db.execute("ROLLBACK")
-            raise StoreError(f"{path} could not be migrated to schema {number}: {error}") from error
+            raise fault(path, f"migrated to schema {number}", error) from error
+    check_shape(db, path, steps)
 
 
 def version_of(db: sqlite3.Connection, path: Path) -> int:
@@ -58,10 +62,29 @@ def version_of(db: sqlite3.Connection, path: Path) -> int:
         (application,) = db.execute("PRAGMA application_id").fetchone()
         (version,) = db.execute("PRAGMA user_version").fetchone()
         (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.DatabaseError as error:
-        raise StoreError(f"{path} cannot be read as a store: {error}; {BROKEN}") from error
+    except FAULTS as error:
+        raise fault(path, "read as a store", error) from error
     if application == APPLICATION_ID:
         return int(version)
     if application == version == tables == 0:
         return 0
     raise StoreError(f"{path} is the SQLite file of another program: choose another path")
+
+
+def check_shape(db: sqlite3.Connection, path: Path, steps: Sequence[str]) -> None:
+    """Raise `StoreError` if the tables are not those that these steps make: their description is damaged.
+
+    A table that lacks a column would be noticed only where that is asked for, days after the start.
+    """
+    with closing(sqlite3.connect(":memory:")) as model:
+        for step in steps:
+            model.executescript(step)
+        wanted = model.execute(_SHAPE).fetchall()
+    try:
+        found = db.execute(_SHAPE).fetchall()
+    except FAULTS as error:
+        raise fault(path, "read as a store", error) from error
+    wrong = sorted({row[0] for row in {*wanted} ^ {*found}})
+    if wrong:
+        names = ", ".join(name.decode("ascii", errors="replace") for name in wrong)
+        raise StoreError(f"{path} is damaged: the description of its tables is wrong ({names}); {BROKEN}")

@@ -15,9 +15,10 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
-from linnet.core.errors import StoreError
 from linnet.core.stores import Damage, Entry
-from linnet.store.schema import version_of
+from linnet.store.faults import told
+from linnet.store.reader import entry_of
+from linnet.store.schema import check_shape, migrations, version_of
 
 _UNITS = """SELECT position, topic.topic, author, device, unit.first, count, unit.head, stored_at, raw
     FROM unit LEFT JOIN chain ON chain.id = unit.chain LEFT JOIN topic ON topic.id = unit.topic
@@ -39,25 +40,27 @@ class Scrubbed(Struct, frozen=True):
     damaged: dict[int, Damage]
     """By their positions."""
     problems: tuple[str, ...]
-    """What SQLite says of its own file; and units that belong nowhere."""
+    """What SQLite says of its own file."""
+    astray: int = 0
+    """Units that belong to no chain: nobody can tell whether they are what was written."""
 
     @property
     def is_sound(self) -> bool:
         """Whether nothing is wrong."""
-        return not self.damaged and not self.problems
+        return not self.damaged and not self.problems and not self.astray
 
 
 def scrub(path: Path, is_sound: Sound, progress: Callable[[int, int], None] | None = None) -> Scrubbed:
     """Read everything. `progress` is told how many units of how many; `StoreError` if it is no store."""
-    try:
-        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as db:
-            version_of(db, path)
-            db.text_factory = bytes
-            return _look(db, is_sound, progress)
-    except sqlite3.Error as error:
-        raise StoreError(
-            f"{path} cannot be read: {error}; put back a copy of it, or export without it"
-        ) from error
+    with (
+        told(path, "read"),
+        closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as db,
+    ):
+        steps = migrations()
+        if version_of(db, path) == len(steps):
+            check_shape(db, path, steps)
+        db.text_factory = bytes
+        return _look(db, is_sound, progress)
 
 
 def _look(db: sqlite3.Connection, is_sound: Sound, progress: Callable[[int, int], None] | None) -> Scrubbed:
@@ -66,34 +69,33 @@ def _look(db: sqlite3.Connection, is_sound: Sound, progress: Callable[[int, int]
     problems = [] if said == ["ok"] else said
     (count,) = db.execute("SELECT count(*) FROM unit").fetchone()
     damaged: dict[int, Damage] = {}
-    units = 0
+    units = astray = 0
     for position, entry in _entries(db):
         units += 1
-        if None in (entry.topic, entry.author):
-            problems.append(f"the unit at position {position} belongs to no chain")
+        if entry is None:
+            astray += 1
         elif not is_sound(entry, cards.get(entry.author + entry.device)):
             damaged[position] = Damage(
                 entry.topic, entry.author, entry.device, entry.first, entry.count, entry.head
             )
         if progress is not None and (units % _PAGE == 0 or units == count):
             progress(units, count)
-    return Scrubbed(units, damaged, tuple(problems))
+    return Scrubbed(units, damaged, tuple(problems), astray)
 
 
-def _entries(db: sqlite3.Connection) -> Iterator[tuple[int, Entry]]:
+def _entries(db: sqlite3.Connection) -> Iterator[tuple[int, Entry | None]]:
+    """Every unit, and None for one that belongs to no chain."""
     after = -1
     while rows := db.execute(_UNITS, (after, _PAGE)).fetchall():
         for position, *fields in rows:
-            yield position, Entry(*fields)
+            belongs = all(isinstance(owner, bytes) for owner in fields[:3])
+            yield position, entry_of(*fields) if belongs else None
         after = rows[-1][0]
 
 
 def note(path: Path, damaged: Mapping[int, Damage]) -> None:
     """Leave what is damaged for the next start, in place of what was noted before. No node may run."""
-    try:
-        with closing(sqlite3.connect(path)) as db, db:
-            db.execute("DELETE FROM cell WHERE space = ?", (_SPACE,))
-            rows = [(_SPACE, at.to_bytes(8, "big"), _encode(each)) for at, each in damaged.items()]
-            db.executemany("INSERT INTO cell (space, key, value) VALUES (?, ?, ?)", rows)
-    except sqlite3.Error as error:
-        raise StoreError(f"{path} cannot be written: {error}") from error
+    with told(path, "written"), closing(sqlite3.connect(path)) as db, db:
+        db.execute("DELETE FROM cell WHERE space = ?", (_SPACE,))
+        rows = [(_SPACE, at.to_bytes(8, "big"), _encode(each)) for at, each in damaged.items()]
+        db.executemany("INSERT INTO cell (space, key, value) VALUES (?, ?, ?)", rows)

@@ -13,6 +13,7 @@ from pathlib import Path
 from linnet.core.errors import StoreError
 from linnet.core.stores import Entry
 from linnet.store.changes import Changes
+from linnet.store.faults import FAULTS, WRITABLE, damaged, fault, told
 from linnet.store.lock import FileLock
 from linnet.store.mark import ID_BYTES, Mark, check_there
 from linnet.store.reader import Reader
@@ -59,12 +60,12 @@ class SqliteStore:
             writer, reader = _open(path, migrations())
             undo.callback(writer.close)
             undo.callback(reader.close)
-            self._reader = Reader(reader)
+            self._reader = Reader(reader, path)
             self._log = SqliteLog(self._reader, is_sound)
             self._cells = SqliteCells(self._reader)
-            self._mark = Mark(path, _id_of(writer), self._log.end())
+            self._mark = Mark(path, _id_of(writer, path), self._log.end())
             undo.pop_all()
-        self._writer = Writer(writer, f"store {path.name}", self._mark.reached)
+        self._writer = Writer(writer, path, self._mark.reached)
         self._under_way: deque[tuple[int, Changes]] = deque()
         self._closed = False
 
@@ -174,22 +175,24 @@ def _open(path: Path, steps: Sequence[str]) -> tuple[sqlite3.Connection, sqlite3
             # No column that is read holds text: what looks like it is damaged, and is judged as bytes.
             reader.text_factory = bytes
             undo.pop_all()
-    except (OSError, sqlite3.Error) as error:
-        raise StoreError(f"{path} cannot be opened: {error}") from error
+    except OSError as error:
+        raise StoreError(f"{path} cannot be opened: {error.strerror or error}; {WRITABLE}") from error
+    except FAULTS as error:
+        raise fault(path, "opened", error) from error
     return writer, reader
 
 
-def _id_of(writer: sqlite3.Connection) -> bytes:
+def _id_of(writer: sqlite3.Connection, path: Path) -> bytes:
     """A number that no other store has, made when it is first opened."""
-    try:
+    with told(path, "written"):
         writer.execute(
             "INSERT OR IGNORE INTO cell (space, key, value) VALUES ('store', x'6964', ?)",
             (secrets.token_bytes(ID_BYTES),),
         )
-        (found,) = writer.execute("SELECT value FROM cell WHERE space = 'store' AND key = x'6964'").fetchone()
-    except sqlite3.Error as error:
-        raise StoreError(f"the store cannot be written: {error}") from error
-    return bytes(found)
+        row = writer.execute("SELECT value FROM cell WHERE space = 'store' AND key = x'6964'").fetchone()
+    if row is None or not isinstance(row[0], bytes):
+        raise damaged(path, "its own number is not there")
+    return row[0]
 
 
 def _connect(path: Path) -> sqlite3.Connection:

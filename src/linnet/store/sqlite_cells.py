@@ -32,7 +32,7 @@ class SqliteCells:
         if fresh is not None and key in fresh:
             return fresh[key][1]
         row = self._reader.first("SELECT value FROM cell WHERE space = ? AND key = ?", space, key)
-        return None if row is None else bytes(row[0])
+        return None if row is None else self._bytes(space, row[0])
 
     def put(self, space: str, key: bytes, value: bytes) -> None:
         """Set a value."""
@@ -45,11 +45,17 @@ class SqliteCells:
     def scan(self, space: str) -> Iterator[tuple[bytes, bytes]]:
         """All values of a space, in the order of their keys, as they are at the call."""
         rows = self._reader.all("SELECT key, value FROM cell WHERE space = ? ORDER BY key", space)
+        rows = [(self._bytes(space, key), self._bytes(space, value)) for key, value in rows]
         fresh = self._spaces.get(space)
         if not fresh:
-            return iter([(key, value) for key, value in rows])
+            return iter(rows)
         merged = {**dict(rows), **{key: value for key, (_, value) in fresh.items()}}
         return iter(sorted((key, value) for key, value in merged.items() if value is not None))
+
+    def _bytes(self, space: str, found: object) -> bytes:
+        if not isinstance(found, bytes):
+            raise self._reader.damaged(f"a value of {space} is none")
+        return found
 
     def seal(self, changes: Changes) -> None:
         """Add what was written to the changes of a commit."""

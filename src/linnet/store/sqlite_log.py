@@ -14,11 +14,10 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from linnet.core.errors import StoreError
 from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
 from linnet.core.stores import ChainHead, Damage, Entry, Kept
 from linnet.store.changes import Changes
-from linnet.store.reader import Reader
+from linnet.store.reader import Reader, entry_of
 from linnet.store.summaries import ChainSummary, TopicSummary
 
 _EVICT_PAGE = 64
@@ -81,7 +80,10 @@ class SqliteLog:
         self._damaged: dict[_Place, tuple[int, Damage]] = {}
         self._mended: dict[int, Entry] = {}
         for key, raw in self._reader.all(_NOTED):
-            damage = _decode_damage(raw)
+            try:
+                damage = _decode_damage(raw)
+            except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
+                raise self._reader.damaged(f"what was noted of a damaged unit is none: {error}") from error
             self._damaged[_place(damage)] = (int.from_bytes(key, "big"), damage)
         self._noted = {position: None for position, _ in self._damaged.values()}
         self._news: list[Damage] = [damage for _, damage in self._damaged.values()]
@@ -127,7 +129,7 @@ class SqliteLog:
         if recent is not None:
             return recent[1]
         for position, *fields in self._reader.all(_BY_HEAD, head[:8], head):
-            entry = self._mended.get(position) or Entry(*fields)
+            entry = self._mended.get(position) or entry_of(*fields)
             topic = self._topics.get(entry.topic)
             if (topic is None or position > topic.cut) and self._checked(position, entry):
                 return entry
@@ -252,6 +254,8 @@ class SqliteLog:
             self._last_topic += 1
             held = self._topics[topic] = TopicSummary(self._last_topic, topic)
             return held
+        if not all(isinstance(each, int) for each in row):
+            raise self._reader.damaged(f"what is said of the topic {topic.hex()[:8]}… is none")
         held = self._topics[topic] = TopicSummary(row[0], topic)
         held.units, held.events, held.bytes, held.stepped = row[1], row[2], row[3], bool(row[4])
         self._load_ends(held)
@@ -260,6 +264,9 @@ class SqliteLog:
             " WHERE topic = ? ORDER BY id",
             held.id,
         ):
+            if not _is_chain(author, device, fields):
+                del self._topics[topic]
+                raise self._reader.damaged(f"the chain {key} of the topic {topic.hex()[:8]}… is none")
             chain = held.open_chain(key, author, device)
             chain.units, chain.longest, chain.first, chain.last, chain.head = fields
         return held
@@ -311,11 +318,11 @@ class SqliteLog:
 
     def _units(self, topic: TopicSummary, rows: list[tuple[Any, ...]]) -> list[tuple[int, Entry]]:
         units = []
-        for position, owner, first, count, head, stored_at, raw in rows:
+        for position, owner, *fields in rows:
             chain = topic.owners.get(owner)
             if chain is None:
-                raise StoreError(f"the store is damaged at position {position}; look: linnet doctor --store")
-            unit = Entry(topic.topic, chain.author, chain.device, first, count, head, stored_at, raw)
+                raise self._reader.damaged(f"the unit at position {position} belongs to no chain")
+            unit = entry_of(topic.topic, chain.author, chain.device, *fields)
             units.append((position, self._mended.get(position, unit)))
         return units
 
@@ -359,6 +366,20 @@ class SqliteLog:
                 ends.append((highest[0], -highest[1], highest[2]))
         chain.first = min(firsts, default=None)
         chain.last, _, chain.head = max(ends, default=(None, 0, None))
+
+
+def _is_chain(author: object, device: object, fields: list[object]) -> bool:
+    """Whether what was read of a chain can be one: its owner, counts, numbers and head."""
+    units, longest, first, last, head = fields
+    return (
+        isinstance(author, bytes)
+        and isinstance(device, bytes)
+        and isinstance(units, int)
+        and isinstance(longest, int)
+        and isinstance(first, int | None)
+        and isinstance(last, int | None)
+        and isinstance(head, bytes | None)
+    )
 
 
 def _place(damage: Damage) -> _Place:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from linnet.core.errors import StoreError
 from linnet.store.changes import Changes, write
+from linnet.store.faults import fault
 
 _QUIET = 0.2
 """Seconds without a commit after which the write-ahead log is emptied, if it may hold what was deleted."""
@@ -23,10 +25,14 @@ class Writer:
     """Makes changes durable, one group after the other, on a connection of its own."""
 
     def __init__(
-        self, db: sqlite3.Connection, name: str, reached: Callable[[int], None] | None = None
+        self, db: sqlite3.Connection, path: Path, reached: Callable[[int], None] | None = None
     ) -> None:
-        """`reached` is told, in the writer's thread, up to which position the log is durable."""
+        """`path` is named where writing fails.
+
+        `reached` is told, in the writer's thread, up to which position the log is durable.
+        """
         self._db = db
+        self._path = path
         self._reached = reached
         self._turn = threading.Condition()
         self._next = Changes()
@@ -42,7 +48,7 @@ class Writer:
         self.failed: StoreError | None = None
         self._stale = 1
         """Groups in the write-ahead log that may hold deleted secrets; what a crash left counts as one."""
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"store {path.name}", daemon=True)
         self._thread.start()
 
     @property
@@ -86,7 +92,7 @@ class Writer:
             while self._write_next():
                 pass
         except Exception as error:  # the end of the thread, whatever it is, must be seen
-            failure = StoreError(f"the store cannot be written: {error}")
+            failure = fault(self._path, "written", error)
             failure.__cause__ = error
             with self._turn:
                 self.failed = failure
