@@ -13,7 +13,7 @@ from linnet.places.catching_up import CatchingUp
 from linnet.places.commands import PlaceIs
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Deed
-from linnet.places.door import Ahead, Door, ToAdmit, ToLetIn, Waiting
+from linnet.places.door import Ahead, Door, ToAdmit, ToLetIn, Undecided, Waiting
 from linnet.places.items import Knocked
 from linnet.places.keepers import Keepers
 from linnet.places.keying import REQUEST_KEYS, Keying
@@ -72,7 +72,8 @@ class Place:
         self.keying = Keying(parts, self.talks, out)
         self.keepers = Keepers(parts, out)
         self.receipts = GuestReceipts(parts, out)
-        self.voicing = Voicing(parts, self.taking, self.door, self.visiting, self.keying, self.keepers, out)
+        says = (self.taking, self.watching, self.door, self.visiting, self.keying, self.keepers)
+        self.voicing = Voicing(parts, *says, out)
         self.lineage = Lineage(parts, self.taking, out)
         self._contacts = contacts
         self._last_heard = self._last_probe = 0.0
@@ -147,6 +148,8 @@ class Place:
                 self.visiting.seek(contact, now)
             case Knocked():
                 self.watching.tell_knock(todo)
+            case Undecided():
+                self.voicing.say_waiting(now)
             case None:
                 pass
         if peer in self._contacts and self.door.is_guest(enter.card.person):

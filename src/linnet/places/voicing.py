@@ -2,6 +2,7 @@
 
 What the application wants to say is said at once if it is our turn, else when it is. What was said in a term
 that was cut is said again first, so that the order stays. While nothing is said, signs of life are given.
+Strangers at our door are something to be said, too, while the voice that would decide about them is away.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from linnet.groups.ids import Device
 from linnet.machine.outbox import Outbox
 from linnet.places import resaying
 from linnet.places.commands import Admit, Announce, Announced, AnnounceMore, Eject
-from linnet.places.door import Door, Waiting
+from linnet.places.door import Door, ToAdmit, Waiting
+from linnet.places.items import Knocked
 from linnet.places.keepers import Keepers
 from linnet.places.keying import Keying
 from linnet.places.messages import Away, Yield, Yielded
@@ -29,6 +31,7 @@ from linnet.places.taking import Taking
 from linnet.places.turns import Turn, Turns
 from linnet.places.unfinished import Unfinished
 from linnet.places.visiting import Visiting
+from linnet.places.watching import Watching
 
 QUEUE = 256
 """Commands that may wait for our turn."""
@@ -57,6 +60,7 @@ class Voicing:
         self,
         parts: Parts,
         taking: Taking,
+        watching: Watching,
         door: Door,
         visiting: Visiting,
         keying: Keying,
@@ -68,6 +72,7 @@ class Voicing:
         self._keying = keying
         self._keepers = keepers
         self._taking = taking
+        self._watching = watching
         self._door = door
         self.turns = Turns(parts, visiting, out)
         self._speaking: Speaking | None = None
@@ -122,12 +127,16 @@ class Voicing:
         self.say_waiting(now)
 
     def say_waiting(self, now: float) -> None:
-        """Say what waits, if it is our turn by now."""
+        """Say what waits, if it is our turn by now, and decide about those who knocked meanwhile."""
         if self._taking.cut_off:
             self._taking.cut_off = False
             self._again = self._parts.may_speak and resaying.forget_idle(self._parts)
         if not (self._queue or self._again):
-            return
+            if self._door.is_voice_there:
+                self._refer_strangers()  # to whom we needed to reach, and do now
+            if not self._door.undecided:
+                self.turns.end_wish()
+                return
         if not self.turns.is_wanted:
             self.turns.want_turn(now)
         turn = self.turns.turn(now)
@@ -156,6 +165,29 @@ class Voicing:
             except Refused as refused:
                 self._out.forget_since(before)
                 self._out.reply(request, Declined(refused.reason, refused.detail))
+        self._decide_knocks(now)
+
+    def _decide_knocks(self, now: float) -> None:
+        """Decide, in our turn, about the strangers who knocked while nobody could."""
+        for asking in self._door.take_undecided():
+            if self._door.is_guest(asking.enter.card.person):
+                self._door.refer(asking)  # somebody let it in meanwhile: when it knocks again it comes in
+                continue
+            before = self._out.mark()
+            try:
+                todo = self._door.decide(asking)
+                if isinstance(todo, ToAdmit):
+                    self.admit(asking, None, now)
+                elif isinstance(todo, Knocked):
+                    self._watching.tell_knock(todo)
+            except Refused as refused:
+                self._out.forget_since(before)
+                self._door.turn_away(asking, refused)
+
+    def _refer_strangers(self, refused: Refused | None = None) -> None:
+        """Send those who wait for our turn to the voice: it is there, or our turn does not come."""
+        for asking in self._door.take_undecided():
+            self._door.refer(asking, refused)
 
     # Hand-over.
 
@@ -334,6 +366,7 @@ class Voicing:
         self.turns.end_wish()
         for request, _ in waiting:
             self._out.reply(request, Declined(refused.reason, refused.detail))
+        self._refer_strangers(refused)
         if self._again:
             self.turns.set_timer(self._parts.config.entry_timeout)
 
