@@ -224,7 +224,9 @@ class Speaking:
             return []
         message = standing.message + 1
         parts.sealing.begin(standing.term, standing.generation, message)
-        return self._say_keys(parts.sealing.for_all(standing.term, message, parts.is_guest, now), now)
+        # Others who may speak have to know how keys are sealed to us: we are nobody's guest.
+        own = parts.opening.prekeys(now) if len(parts.deed.voices) > 1 else b""
+        return self._say_keys(parts.sealing.for_all(standing.term, message, parts.is_guest, now, own), now)
 
     def _say_keys(self, body: bytes | None, now: float) -> list[Spoken]:
         """A message of keys, all of it at once: nothing else may come before the next one's number."""
