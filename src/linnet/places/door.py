@@ -136,8 +136,10 @@ class Door:
 
     @property
     def is_voice_there(self) -> bool:
-        """Whether whoever decides about strangers has a link to us."""
-        return self._parts.voice in self._parts.context.links
+        """Whether whoever decides about strangers has a link to us. If that was us, and we handed over, it is
+        somebody who has not spoken yet."""
+        voice, context = self._parts.voice, self._parts.context
+        return voice != context.peer and voice in context.links
 
     def refer(self, asking: Waiting, refused: Refused | None = None) -> None:
         """Send a stranger on to the voice; or turn it away for now, if it is not known where that is.

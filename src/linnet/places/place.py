@@ -325,6 +325,7 @@ class Place:
         """Say over a link what waited for it."""
         self.visiting.handle_link_up(peer, now)
         self.keepers.handle_link_up(peer, now)
+        self.keying.handle_link_up(peer, now)
         self.voicing.say_waiting(now)
 
     def handle_link_down(self, peer: PeerId, now: float) -> None:
@@ -426,12 +427,11 @@ class Place:
             self.talks.answer_request(asked, None)
             self.voicing.say_parting(nym, spoken, now)
         elif packet.method == REQUEST_KEYS:
-            device = self.keying.take_request(asked, now) if self.parts.is_voice else Reason.STALE
+            device = self.keying.take_request(asked, now)
             if isinstance(device, Reason):
                 self.talks.answer_request(asked, device)
                 return
-            self.voicing.tell_keys(device, now)
-            self.talks.answer_request(asked, None)
+            self.talks.answer_request(asked, self.voicing.tell_keys_in_turn(device, now))
         elif not self.watching.hears(packet.method):
             self.talks.answer_request(asked, Reason.NOT_HELD)
         else:

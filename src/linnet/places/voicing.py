@@ -32,6 +32,7 @@ from linnet.places.turns import Turn, Turns
 from linnet.places.unfinished import Unfinished
 from linnet.places.visiting import Visiting
 from linnet.places.watching import Watching
+from linnet.trace.records import Kind, Record
 
 QUEUE = 256
 """Commands that may wait for our turn."""
@@ -78,6 +79,8 @@ class Voicing:
         self._speaking: Speaking | None = None
         self._unfinished = Unfinished(parts.id, parts.context.store.cells)
         self._queue: deque[tuple[int, VoiceCommand]] = deque()
+        self._telling: dict[Device, None] = {}
+        """Devices of others who may speak, and are told keys in our turn."""
         self._again = parts.may_speak and resaying.forget_idle(parts)
         """Whether something of ours is to be said again."""
         self._last_said = 0.0
@@ -131,7 +134,7 @@ class Voicing:
         if self._taking.cut_off:
             self._taking.cut_off = False
             self._again = self._parts.may_speak and resaying.forget_idle(self._parts)
-        if not (self._queue or self._again):
+        if not (self._queue or self._again or self._telling):
             if self._door.is_voice_there:
                 self._refer_strangers()  # to whom we needed to reach, and do now
             if not self._door.undecided:
@@ -165,7 +168,33 @@ class Voicing:
             except Refused as refused:
                 self._out.forget_since(before)
                 self._out.reply(request, Declined(refused.reason, refused.detail))
+        self._tell_waiting(now)
         self._decide_knocks(now)
+
+    def tell_keys_in_turn(self, device: Device, now: float) -> Reason | None:
+        """Tell a device the keys of what is open to it, now or when it is our turn; why not, if we do not."""
+        if self._parts.is_voice:
+            self.tell_keys(device, now)
+            return None
+        if len(self._telling) >= QUEUE and device not in self._telling:
+            return Reason.QUEUE_FULL
+        self._telling[device] = None
+        self.say_waiting(now)
+        return None
+
+    def _tell_waiting(self, now: float) -> None:
+        waiting, self._telling = self._telling, {}
+        for device in waiting:
+            before = self._out.mark()
+            try:
+                self.tell_keys(device, now)
+            except Refused as refused:
+                self._out.forget_since(before)
+                self._record_untold(refused)
+
+    def _record_untold(self, refused: Refused) -> None:
+        note = f"keys that somebody else who may speak asked for: {refused.detail}"[:200]
+        self._out.record(Record(Kind.DROPPED, self._parts.id, reason=refused.reason, note=note))
 
     def _decide_knocks(self, now: float) -> None:
         """Decide, in our turn, about the strangers who knocked while nobody could."""
@@ -366,6 +395,9 @@ class Voicing:
         self.turns.end_wish()
         for request, _ in waiting:
             self._out.reply(request, Declined(refused.reason, refused.detail))
+        untold, self._telling = self._telling, {}
+        for _ in untold:
+            self._record_untold(refused)  # it asks again
         self._refer_strangers(refused)
         if self._again:
             self.turns.set_timer(self._parts.config.entry_timeout)
