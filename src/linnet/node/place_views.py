@@ -35,7 +35,7 @@ from linnet.node.place_types import (
 )
 from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Announced, GuestsAre, ObjectsAre, PlaceIs, ReceiptsAre, Talked
-from linnet.places.host import NYM
+from linnet.places.fragment_writer import NYM
 from linnet.places.items import Body, Changed, Knocked, Lost, Said, TakenBack
 
 

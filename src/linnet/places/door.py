@@ -1,7 +1,8 @@
 """The door of a place, from inside: who comes in, who waits, who is turned away or sent on to others.
 
 Whoever is a guest already is let in by anyone who knows so. Others are let in by the voice alone: at once if
-the policy admits all, otherwise when the application says so (Toth 2013, section 4.4).
+the policy admits all, otherwise when the application says so (Toth 2013, section 4.4). While the voice is not
+within reach, whoever the deed lets speak takes its turn to decide.
 """
 
 from __future__ import annotations
@@ -52,7 +53,11 @@ class Ahead(Struct, frozen=True, gc=False):
     contact: Contact
 
 
-ToDo: TypeAlias = ToAdmit | ToLetIn | Knocked | Ahead
+class Undecided(Struct, frozen=True, gc=False):
+    """Somebody at the door while the voice, which would decide, is away: we do when it is our turn."""
+
+
+ToDo: TypeAlias = ToAdmit | ToLetIn | Knocked | Ahead | Undecided
 """What follows inside from who stands at the door."""
 
 
@@ -73,6 +78,8 @@ class Door:
         self._contacts = contacts
         """Where each peer says that it can be dialled."""
         self.waiting: dict[AuthorId, Waiting] = {}
+        self.undecided: dict[AuthorId, Waiting] = {}
+        """Strangers who knocked while the voice was away: to be decided about by `decide` in our turn."""
         self.visitors: dict[PeerId, AuthorId] = {}
         """Guests who were sent on to others, and may still ask for what those do not have."""
 
@@ -99,14 +106,24 @@ class Door:
         if self.is_guest(enter.card.person):
             self.waiting.pop(enter.card.person, None)
             return self._let_in_or_follow(asking)
-        if not parts.is_voice:
-            self._refuse(peer, Reason.NOT_A_MEMBER, known=enter.known, relays=self._voice())
+        if parts.is_voice:
+            return self.decide(asking)
+        if not parts.may_speak or parts.terms.voice is None or self.is_voice_there:
+            self.refer(asking)
             return None
+        if self._is_full(self.undecided, asking):
+            return None
+        note = "the voice is not within reach: we decide when it is our turn"
+        self._record(Kind.CONTROL, peer, Reason.UNREACHABLE, note)
+        self.undecided[enter.card.person] = asking
+        return Undecided()
+
+    def decide(self, asking: Waiting) -> ToAdmit | Knocked | None:
+        """Decide about a stranger, as the voice."""
+        parts, peer, enter = self._parts, asking.peer, asking.enter
         if not parts.deed.policy.admits:
             return ToAdmit(asking)
-        if len(self.waiting) >= parts.config.entries_waiting and enter.card.person not in self.waiting:
-            self._record(Kind.REJECTED, peer, Reason.TOO_MANY, f"{len(self.waiting)} wait at the door")
-            self._refuse(peer, Reason.TOO_MANY)
+        if self._is_full(self.waiting, asking):
             return None
         is_new = enter.card.person not in self.waiting
         self.waiting[enter.card.person] = asking
@@ -114,7 +131,43 @@ class Door:
             self._refuse(peer, Reason.WAITING, known=enter.known)
         if not is_new:
             return None
+        packet = asking.packet
         return Knocked(parts.id, enter.card.person, packet.method, packet.modifiers, packet.body)
+
+    @property
+    def is_voice_there(self) -> bool:
+        """Whether whoever decides about strangers has a link to us. If that was us, and we handed over, it is
+        somebody who has not spoken yet."""
+        voice, context = self._parts.voice, self._parts.context
+        return voice != context.peer and voice in context.links
+
+    def refer(self, asking: Waiting, refused: Refused | None = None) -> None:
+        """Send a stranger on to the voice; or turn it away for now, if it is not known where that is.
+
+        With `refused` we wanted to decide about it ourselves, and could not.
+        """
+        if refused is not None:
+            note = f"we cannot decide: {refused.detail}"[:200]
+            self._record(Kind.REJECTED, asking.peer, refused.reason, note)
+        self._refuse(asking.peer, Reason.NOT_A_MEMBER, known=asking.enter.known, relays=self._voice())
+
+    def turn_away(self, asking: Waiting, refused: Refused) -> None:
+        """Tell a stranger why nobody can decide about it now."""
+        self._record(Kind.REJECTED, asking.peer, refused.reason, f"at the door: {refused.detail}"[:200])
+        self._refuse(asking.peer, refused.reason, known=asking.enter.known)
+
+    def take_undecided(self) -> list[Waiting]:
+        """The strangers who are still to be decided about; none from now on."""
+        undecided, self.undecided = self.undecided, {}
+        return list(undecided.values())
+
+    def _is_full(self, strangers: dict[AuthorId, Waiting], asking: Waiting) -> bool:
+        """Whether there is no room for one more at the door; then it is told so."""
+        if len(strangers) < self._parts.config.entries_waiting or asking.enter.card.person in strangers:
+            return False
+        self._record(Kind.REJECTED, asking.peer, Reason.TOO_MANY, f"{len(strangers)} wait at the door")
+        self._refuse(asking.peer, Reason.TOO_MANY)
+        return True
 
     def _let_in_or_follow(self, asking: Waiting) -> ToLetIn | Ahead:
         parts, enter = self._parts, asking.enter
@@ -201,8 +254,9 @@ class Door:
     def handle_link_down(self, peer: PeerId) -> None:
         """Forget who waited at the other end of a link that is down."""
         self.visitors.pop(peer, None)
-        for nym in [nym for nym, each in self.waiting.items() if each.peer == peer]:
-            del self.waiting[nym]
+        for strangers in (self.waiting, self.undecided):
+            for nym in [nym for nym, each in strangers.items() if each.peer == peer]:
+                del strangers[nym]
 
     def _visited(self, peer: PeerId, nym: AuthorId) -> None:
         self.visitors.pop(peer, None)

@@ -40,6 +40,7 @@ _NUMBERS = "place talk"
 _LATE = Declined(Reason.TIMEOUT, "the host's device did not answer in time")
 _DEAF = "the host's device is there, but nobody listens at it: say it again when the host watches the place"
 _NOT_TAKEN = "the host's device did not take it"
+_OURS = Declined(Reason.NOT_ALLOWED, "this node is the voice of the place by now: announce instead")
 _AWAY = Declined(Reason.UNREACHABLE, "the host is away, and nobody keeps requests for it: say it again later")
 MOST = 4096
 MOST_BYTES = 64 * 1024 * 1024
@@ -66,6 +67,8 @@ class _Waiting(Struct, gc=False):
     until: float
     is_away: bool = False
     """Whether there was no way to the host's device when it was last said."""
+    to: PeerId | None = None
+    """Whose it is; None: whoever is the voice."""
 
 
 class _Route(Struct, gc=False):
@@ -106,20 +109,24 @@ class GuestRequests:
         body: bytes,
         patience: float,
         now: float,
+        to: PeerId | None = None,
     ) -> None:
-        """Say something to the host; answered when its device has it, or after `patience`."""
+        """Say something to the host; answered when its device has it, or after `patience`.
+
+        With `to` it is for this device, be it the voice or not.
+        """
         try:
             check_transient(modifiers)
         except RemoteError as error:
             raise Refused(error.reason, error.detail) from error
-        voice = self._parts.voice
+        voice = to or self._parts.voice
         if voice is None:
             raise Refused(Reason.UNREACHABLE, "nobody has spoken in this place yet: enter it first")
         way = self._way(voice)
         number, pieces = self._sender.say(voice, render(modifiers, method) + body)
         numbers = self._sender.next_request.to_bytes(8, "big")
         self._parts.context.store.cells.put(_NUMBERS, self._parts.id, numbers)
-        self._waiting[number] = _Waiting(asked, now + patience, way is None)
+        self._waiting[number] = _Waiting(asked, now + patience, way is None, to)
         if way is not None:
             for piece in pieces:
                 # After the commit: a number that was seen is not used for something else after a crash.
@@ -132,7 +139,10 @@ class GuestRequests:
             if waiting.until <= now:
                 self._end(number, _AWAY if waiting.is_away else _LATE)
                 continue
-            voice = self._parts.voice
+            voice = waiting.to or self._parts.voice
+            if voice == self._parts.context.peer:
+                self._end(number, _OURS)
+                continue
             way = None if voice is None else self._way(voice)
             waiting.is_away = way is None or waiting.is_away
             if way is not None:

@@ -1,9 +1,8 @@
-"""The voice of a place at this node: what it is to say, when it may, and how it is said.
+"""The voice of a place at this node: what it is to say, and when it may.
 
-What the application wants to say is said at once if it is our turn, else when it is. It is numbered, cut into
-fragments and signed, only while the term is ours. Each fragment is written down before it leaves, so that
-numbers which were seen are never used for something else (Toth 2013, section 5: counters survive a restart).
-While nothing is said, signs of life are given.
+What the application wants to say is said at once if it is our turn, else when it is. While nothing is said,
+signs of life are given. Strangers at our door are something to be said, too, while the voice that would
+decide about them is away.
 
 What this device said in a term that was cut is said again first in its next, in the same order (decision
 0018). Each message is said again once, however often terms are cut and nodes crash: it names the event that
@@ -18,15 +17,11 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-from msgspec.structs import replace
-
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import AuthorId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.delivery.commands import Declined
-from linnet.event.event import Tail, Verified
-from linnet.event.signing import sign_unit
 from linnet.groups.ids import Device
 from linnet.machine.outbox import Outbox
 from linnet.places.channel.fragment_store import Row
@@ -35,46 +30,34 @@ from linnet.places.channel.packet import (
     Header,
     Modifier,
     Packet,
-    encode_header,
     parse_section,
     read_header,
-    render,
 )
-from linnet.places.channel.reassembly import Began
 from linnet.places.commands import Admit, Announce, Announced, AnnounceMore, Eject
-from linnet.places.door import Door, Waiting
+from linnet.places.door import Door, ToAdmit, Waiting
 from linnet.places.entry import EntrySearch
+from linnet.places.fragment_writer import (
+    KEEPALIVE,
+    NOTICE_VOICE,
+    Announcement,
+    FragmentWriter,
+    Spoken,
+)
 from linnet.places.host_terms import OpenMessages, TermTakeover, Turn
 from linnet.places.ingest import Ingest
-from linnet.places.items import AGAIN
+from linnet.places.items import AGAIN, Knocked
 from linnet.places.keepers import Keepers
 from linnet.places.key_distribution import KeyDistribution
 from linnet.places.messages import Away, Yield, Yielded
 from linnet.places.multicast.fragmentation import (
-    FRAGMENT,
-    PIECE_BYTES,
     Change,
     Flag,
-    Fragmenter,
-    Head,
-    Message,
-    Numbering,
-    Piece,
-    encode_head,
     head_of,
 )
 from linnet.places.place_setup import Parts
+from linnet.places.subscriber import Subscribers
 from linnet.trace.records import Kind, Record
 
-NOTICE_ENTER = "_notice_place_enter"
-NOTICE_LEAVE = "_notice_place_leave"
-NOTICE_VOICE = "_notice_place_voice"
-"""Somebody else speaks from now on."""
-KEEPALIVE = "_notice_keepalive"
-NYM = "_nym"
-
-Spoken = tuple[Verified, Head]
-"""A fragment of ours, to be taken in as if it had come."""
 _SAID = "place said again"
 QUEUE = 256
 """Commands that may wait for our turn."""
@@ -84,235 +67,6 @@ SILENCE = 2.5
 """Keep-alives that may be missing before others are looked for."""
 
 VoiceCommand: TypeAlias = Announce | AnnounceMore | Admit | Eject
-
-
-Announcement: TypeAlias = tuple[int, list[Spoken]]
-"""The number of a message of ours, and its fragments."""
-
-
-class FragmentWriter:
-    """Messages of this device that are on their way out."""
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._cutting = Fragmenter()
-        self._numbering = Numbering(parts.fragments.standing)
-        self._since_hash = 0
-        self._sizes: dict[int, int] = {}
-        """Bytes of the bodies of open messages."""
-        self._ended = 0, 0
-        """The message that ended last, and the bytes of its body."""
-        self._chain = self._last_of_chain()
-
-    @property
-    def under_way(self) -> bool:
-        """Whether a message has begun and not ended."""
-        return bool(self._numbering.under_way)
-
-    @property
-    def is_current(self) -> bool:
-        """Whether nobody else has spoken since, so that our numbers go on from here."""
-        standing, parts = self._numbering.standing, self._parts
-        term = standing.term if parts.terms.voice is None else parts.term
-        return (standing.term, standing.fragment) == (term, parts.fragments.standing.fragment)
-
-    def open_term(self, now: float) -> list[Spoken]:
-        """Open the next term behind what is held here, with a word of its own: it is told to many, and so
-        is to be small. The very first one opens with whatever is said first."""
-        last = self._parts.fragments.standing
-        for message in self._numbering.open_term(last):
-            self._cutting.abandon(message)
-        self._sizes.clear()
-        return self._word(NOTICE_VOICE, now) if last.fragment >= 0 else []
-
-    def announce(
-        self, method: str, modifiers: Sequence[Modifier], body: bytes, reset: bool, more: bool, now: float
-    ) -> tuple[int, list[Spoken]]:
-        """Begin a message, and end it unless more follows; its number, and the fragments that leave now."""
-        keys = self._turned(now)
-        state = reset or any(each.is_persistent for each in modifiers)
-        # The first of all looks like one that begins anew. Only that one carries a hash, so that whoever says
-        # it again knows which it was.
-        is_due = self._numbering.standing.state > 0 and self._since_hash + 1 >= self._parts.config.hash_every
-        hashed = reset or (state and is_due)
-        section = render(modifiers, method)
-        if len(section) > self._parts.config.modifier_bytes:
-            raise Refused(Reason.TOO_LARGE, f"{len(section)} bytes of modifiers")
-        digest = self._parts.order.digest_with(modifiers, reset) if hashed else None
-        message = self._numbering.begin(state=state, reset=reset, hashed=hashed)
-        self._since_hash = 0 if hashed else self._since_hash + state
-        self._sizes[message.number] = 0
-        spoken = self._begin(message, section, digest, now)
-        return message.number, [*keys, *spoken, *self.more(message.number, body, more, now)]
-
-    def size(self, message: int) -> int:
-        """Bytes of the body of a message that is open, or has just ended."""
-        return self._ended[1] if self._ended[0] == message else self._sizes.get(message, 0)
-
-    def more(self, message: int, body: bytes, more: bool, now: float) -> list[Spoken]:
-        """More of a body, also of a message that was open when we stopped; the fragments that leave now."""
-        if message not in self._sizes:
-            self._reopen(message)
-        self._sizes[message] += len(body)
-        spoken: list[Spoken] = []
-        at = 0
-        while True:
-            room = self._cutting.room(message)
-            self._cutting.feed(message, body[at : at + room])
-            at += room
-            if at >= len(body):
-                break
-            spoken += self._flow(now)
-        if more:
-            # At once: changes of state must not be overtaken by those of the next message.
-            self._cutting.flush(message)
-        else:
-            self._cutting.finish(message)
-            self._ended = message, self._sizes.pop(message)
-        return [*spoken, *self._flow(now)]
-
-    def _reopen(self, message: int) -> None:
-        fragments, context = self._parts.fragments, self._parts.context
-        last = max(fragments.message(message), key=lambda row: row.offset, default=None)
-        unit = None if last is None else fragments.unit(last)
-        ours = unit is not None and (unit.author, unit.device) == (context.author, context.device)
-        if last is None or not ours or last.term != fragments.standing.term:
-            raise Refused(Reason.UNKNOWN, f"message {message} is not open here")
-        began = next(self._parts.reassembly.historic(message), None)
-        if last.is_last or not isinstance(began, Began):
-            raise Refused(Reason.STALE, f"message {message} has ended: nothing can be added to it")
-        self._numbering.reopen(message, last.flags)
-        self._cutting.reopen(message, last.end)
-        before = len(encode_header(began.header)) + began.header.modifier_bytes
-        self._sizes[message] = last.end - before
-
-    def joined(
-        self, nym: AuthorId, since: int | None, now: float, device: Device | None = None
-    ) -> tuple[int, list[Spoken]]:
-        """Tell all that somebody came in. With the hash of the state, for whoever is new.
-
-        In a sealed place the key takes a step first, and the device is told it behind the notice; or all of
-        their devices that are known, if it is said again.
-        """
-        keys = self._turned(now)
-        if self._parts.deed.policy.seals:
-            self._parts.host_keys.step()
-        message = self._numbering.begin_join(nym, since)
-        number, spoken = self._notice(NOTICE_ENTER, message, nym, now)
-        opens = number if message.change is None else message.change.effective_since
-        devices = [device] if device else self._parts.host_keys.readers.of(nym)
-        told = [each for mine in devices for each in self.tell_keys(mine, opens, now)]
-        return number, [*keys, *spoken, *told]
-
-    def parted(self, nym: AuthorId, now: float) -> tuple[int, list[Spoken]]:
-        """Tell all that somebody left: what follows is closed to them."""
-        keys = self._turned(now)
-        self._parts.host_keys.readers.forget(nym)
-        number, spoken = self._notice(NOTICE_LEAVE, self._numbering.begin_part(nym), nym, now)
-        return number, [*keys, *spoken]
-
-    def tell_keys(self, device: Device, since: int, now: float) -> list[Spoken]:
-        """Tell a guest's device the keys of all that is open to it, by the prekeys that it gave."""
-        if not self._parts.deed.policy.seals:
-            return []
-        before = self._turned(now)
-        standing = self._numbering.standing
-        body = self._parts.host_keys.for_one(standing.term, standing.message + 1, device, since, now)
-        return [*before, *self._say_keys(body, now)]
-
-    def keep_alive(self, now: float) -> list[Spoken]:
-        """Say that nothing was said, so that the loss of the last fragment is noticed."""
-        return self._word(KEEPALIVE, now)
-
-    def _word(self, method: str, now: float) -> list[Spoken]:
-        keys = self._turned(now)
-        message = self._numbering.begin()
-        self._cutting_opened(message.number, self._text(message, render((), method), None))
-        self._cutting.finish(message.number)
-        return [*keys, *self._flow(now)]
-
-    def _notice(self, method: str, message: Message, nym: AuthorId, now: float) -> tuple[int, list[Spoken]]:
-        section = render((Modifier(":", NYM, nym.hex().encode()),), method)
-        digest = None if message.delta is None else self._parts.order.state.digest()
-        spoken = self._begin(message, section, digest, now)
-        self._cutting.finish(message.number)
-        self._since_hash = 0
-        return message.number, [*spoken, *self._flow(now)]
-
-    def _begin(self, message: Message, section: bytes, digest: bytes | None, now: float) -> list[Spoken]:
-        text = self._text(message, section, digest)
-        self._cutting.open(message.number)
-        return self._feed(message.number, text, now)
-
-    def _text(self, message: Message, section: bytes, digest: bytes | None) -> bytes:
-        return encode_header(Header(len(section), message.delta, digest)) + section
-
-    def _cutting_opened(self, message: int, text: bytes) -> None:
-        self._cutting.open(message)
-        self._cutting.feed(message, text)
-
-    def _feed(self, message: int, data: bytes, now: float) -> list[Spoken]:
-        spoken: list[Spoken] = []
-        for at in range(0, len(data), 1 << 19):
-            self._cutting.feed(message, data[at : at + (1 << 19)])
-            spoken += self._flow(now)
-        return spoken
-
-    def _flow(self, now: float) -> list[Spoken]:
-        spoken: list[Spoken] = []
-        while (piece := self._cutting.take()) is not None:
-            spoken += self._turned(now)
-            spoken.append(self._sign(piece, now, self._parts.deed.policy.seals))
-        return spoken
-
-    def _turned(self, now: float) -> list[Spoken]:
-        """In a sealed place: the keys of a new epoch, if one has to begin before anything else is said."""
-        parts, standing = self._parts, self._numbering.standing
-        if not parts.deed.policy.seals or not parts.host_keys.is_due(standing.term, standing.generation):
-            return []
-        message = standing.message + 1
-        parts.host_keys.begin(standing.term, standing.generation, message)
-        return self._say_keys(parts.host_keys.for_all(standing.term, message, parts.is_guest, now), now)
-
-    def _say_keys(self, body: bytes | None, now: float) -> list[Spoken]:
-        """A message of keys, all of it at once: nothing else may come before the next one's number."""
-        if body is None:
-            return []
-        number = self._numbering.begin_keys().number
-        ends = range(0, len(body), PIECE_BYTES)
-        pieces = [
-            Piece(number, at, body[at : at + PIECE_BYTES], at == 0, at + PIECE_BYTES >= len(body))
-            for at in ends
-        ]
-        return [self._sign(piece, now, False) for piece in pieces]
-
-    def _sign(self, piece: Piece, now: float, sealed: bool) -> Spoken:
-        head = self._numbering.head(piece.message, piece, sealed)
-        if head.change is not None:
-            head = self._with_roll(head, head.change)
-        context = self._parts.context
-        clear = encode_head(head)
-        tail = Tail(None, None, None, None, FRAGMENT, None, int(now * 1000), clear, piece.data)
-        seq, prev = self._chain
-        if sealed:
-            tail = self._parts.host_keys.seal(tail, seq, prev)
-        verified = sign_unit(context.key, self._parts.id, context.author, context.device, seq, prev, (tail,))
-        self._chain = seq + 1, verified.head
-        return verified, head
-
-    def _with_roll(self, head: Head, change: Change) -> Head:
-        """A change of membership counts here at once, and is said with the hash of what is in force then."""
-        parts = self._parts
-        parts.membership.store(change, head.message, head.generation)
-        knows_all = parts.membership.is_whole and parts.fragments.upto > parts.fragments.standing.fragment
-        return replace(head, change=replace(change, roll=parts.membership.digest() if knows_all else None))
-
-    def _last_of_chain(self) -> tuple[int, EventId | None]:
-        context = self._parts.context
-        for head in context.store.log.heads(self._parts.id):
-            if (head.author, head.device) == (context.author, context.device):
-                return head.last + 1, head.head
-        return 0, None
 
 
 class Orphan(NamedTuple):
@@ -483,6 +237,7 @@ class Host:
         self,
         parts: Parts,
         ingest: Ingest,
+        subscribers: Subscribers,
         door: Door,
         entry_search: EntrySearch,
         key_distribution: KeyDistribution,
@@ -494,11 +249,14 @@ class Host:
         self._key_distribution = key_distribution
         self._keepers = keepers
         self._ingest = ingest
+        self._subscribers = subscribers
         self._door = door
         self.takeover = TermTakeover(parts, entry_search, out)
         self._writer: FragmentWriter | None = None
         self._open_messages = OpenMessages(parts.id, parts.context.store.cells)
         self._queue: deque[tuple[int, VoiceCommand]] = deque()
+        self._telling: dict[Device, None] = {}
+        """Devices of others who may speak, and are told keys in our turn."""
         self._again = parts.may_speak and forget_idle(parts)
         """Whether something of ours is to be said again."""
         self._last_said = 0.0
@@ -548,12 +306,16 @@ class Host:
         self.say_waiting(now)
 
     def say_waiting(self, now: float) -> None:
-        """Say what waits, if it is our turn by now."""
+        """Say what waits, if it is our turn by now, and decide about those who knocked meanwhile."""
         if self._ingest.cut_off:
             self._ingest.cut_off = False
             self._again = self._parts.may_speak and forget_idle(self._parts)
-        if not (self._queue or self._again):
-            return
+        if not (self._queue or self._again or self._telling):
+            if self._door.is_voice_there:
+                self._refer_strangers()  # to whom we needed to reach, and do now
+            if not self._door.undecided:
+                self.takeover.end_wish()
+                return
         if not self.takeover.is_wanted:
             self.takeover.want_turn(now)
         turn = self.takeover.turn(now)
@@ -582,6 +344,55 @@ class Host:
             except Refused as refused:
                 self._out.forget_since(before)
                 self._out.reply(request, Declined(refused.reason, refused.detail))
+        self._tell_waiting(now)
+        self._decide_knocks(now)
+
+    def tell_keys_in_turn(self, device: Device, now: float) -> Reason | None:
+        """Tell a device the keys of what is open to it, now or when it is our turn; why not, if we do not."""
+        if self._parts.is_voice:
+            self.tell_keys(device, now)
+            return None
+        if len(self._telling) >= QUEUE and device not in self._telling:
+            return Reason.QUEUE_FULL
+        self._telling[device] = None
+        self.say_waiting(now)
+        return None
+
+    def _tell_waiting(self, now: float) -> None:
+        waiting, self._telling = self._telling, {}
+        for device in waiting:
+            before = self._out.mark()
+            try:
+                self.tell_keys(device, now)
+            except Refused as refused:
+                self._out.forget_since(before)
+                self._record_untold(refused)
+
+    def _record_untold(self, refused: Refused) -> None:
+        note = f"keys that somebody else who may speak asked for: {refused.detail}"[:200]
+        self._out.record(Record(Kind.DROPPED, self._parts.id, reason=refused.reason, note=note))
+
+    def _decide_knocks(self, now: float) -> None:
+        """Decide, in our turn, about the strangers who knocked while nobody could."""
+        for asking in self._door.take_undecided():
+            if self._door.is_guest(asking.enter.card.person):
+                self._door.refer(asking)  # somebody let it in meanwhile: when it knocks again it comes in
+                continue
+            before = self._out.mark()
+            try:
+                todo = self._door.decide(asking)
+                if isinstance(todo, ToAdmit):
+                    self.admit(asking, None, now)
+                elif isinstance(todo, Knocked):
+                    self._subscribers.tell_knock(todo)
+            except Refused as refused:
+                self._out.forget_since(before)
+                self._door.turn_away(asking, refused)
+
+    def _refer_strangers(self, refused: Refused | None = None) -> None:
+        """Send those who wait for our turn to the voice: it is there, or our turn does not come."""
+        for asking in self._door.take_undecided():
+            self._door.refer(asking, refused)
 
     # Hand-over.
 
@@ -762,6 +573,10 @@ class Host:
         self.takeover.end_wish()
         for request, _ in waiting:
             self._out.reply(request, Declined(refused.reason, refused.detail))
+        untold, self._telling = self._telling, {}
+        for _ in untold:
+            self._record_untold(refused)  # it asks again
+        self._refer_strangers(refused)
         if self._again:
             self.takeover.set_timer(self._parts.config.entry_timeout)
 

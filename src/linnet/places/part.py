@@ -171,6 +171,8 @@ class Places(Part):
         if seed is None:
             raise Refused(Reason.NOT_ALLOWED, "the key of this place is not on this device")
         opened.parts.renew(_changed(SigningKey(seed), opened.parts, command))
+        if command.cohosts is not None:
+            opened.parts.host_keys.end_epoch()  # who is new among them learns with the next how to seal to us
         opened.pass_on_deed(now)
         opened.host.take_over(now)
         self._out.committed.reply(request, opened.status())

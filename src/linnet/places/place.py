@@ -12,7 +12,7 @@ from linnet.places.catch_up import CatchUp, tell_state
 from linnet.places.commands import PlaceIs
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Deed
-from linnet.places.door import Ahead, Door, ToAdmit, ToLetIn, Waiting
+from linnet.places.door import Ahead, Door, ToAdmit, ToLetIn, Undecided, Waiting
 from linnet.places.entry import Admission, EntrySearch, refused_record
 from linnet.places.guest_list import GuestList
 from linnet.places.guest_requests import Asked, GuestRequests
@@ -70,8 +70,8 @@ class Place:
         self.key_distribution = KeyDistribution(parts, self.guest_requests, out)
         self.keepers = Keepers(parts, out)
         self.receipts = GuestReceipts(parts, out)
-        inside = (self.ingest, self.door, self.entry_search, self.key_distribution, self.keepers)
-        self.host = Host(parts, *inside, out)
+        said = (self.ingest, self.subscribers, self.door, self.entry_search)
+        self.host = Host(parts, *said, self.key_distribution, self.keepers, out)
         self.term_exchange = TermExchange(parts, self.ingest, out)
         self._contacts = contacts
         self._last_heard = self._last_probe = 0.0
@@ -146,6 +146,8 @@ class Place:
                 self.entry_search.seek(contact, now)
             case Knocked():
                 self.subscribers.tell_knock(todo)
+            case Undecided():
+                self.host.say_waiting(now)
             case None:
                 pass
         if peer in self._contacts and self.door.is_guest(enter.card.person):
@@ -321,6 +323,7 @@ class Place:
         """Say over a link what waited for it."""
         self.entry_search.handle_link_up(peer, now)
         self.keepers.handle_link_up(peer, now)
+        self.key_distribution.handle_link_up(peer, now)
         self.host.say_waiting(now)
 
     def handle_link_down(self, peer: PeerId, now: float) -> None:
@@ -423,12 +426,11 @@ class Place:
             self.guest_requests.answer_request(asked, None)
             self.host.say_parting(nym, spoken, now)
         elif packet.method == REQUEST_KEYS:
-            device = self.key_distribution.take_request(asked, now) if self.parts.is_voice else Reason.STALE
+            device = self.key_distribution.take_request(asked, now)
             if isinstance(device, Reason):
                 self.guest_requests.answer_request(asked, device)
                 return
-            self.host.tell_keys(device, now)
-            self.guest_requests.answer_request(asked, None)
+            self.guest_requests.answer_request(asked, self.host.tell_keys_in_turn(device, now))
         elif not self.subscribers.hears(packet.method):
             self.guest_requests.answer_request(asked, Reason.NOT_HELD)
         else:

@@ -91,6 +91,15 @@ class GuestKeys:
         """Whether a message waits for a key."""
         return message in self._locked
 
+    def has_key(self, message: int) -> bool:
+        """Whether a message is held here, and can be read."""
+        row = self._fragments.get_at(message, 0)
+        verified = None if row is None else self._fragments.verified(row)
+        if row is None or verified is None or not row.flags & SEALED:
+            return verified is not None
+        prefix = read_prefix(verified.events[0].body)
+        return self._ring.find(prefix.epoch, prefix.step) is not None
+
     def stored(self, row: Row, learns: bool, now: float) -> list[int]:
         """A fragment that tells keys is in the store: the messages that may go on now.
 

@@ -19,6 +19,7 @@ from linnet.core.stores import Cells
 from linnet.delivery.context import Context
 from linnet.event.event import Tail
 from linnet.groups.ids import Device
+from linnet.groups.prekeys import decode_bundle
 from linnet.groups.primitives import KEY_BYTES, Hidden, KeyPair, key_pair
 from linnet.places.channel.fragment_store import Fragments
 from linnet.places.multicast.fragmentation import Flag
@@ -81,9 +82,14 @@ class HostKeys:
         """Somebody comes in: the key of what follows does not open what was before."""
         present = self._begun()
         if present.step + 1 >= STEPS:
-            self._keep(replace(present, term=0))  # an epoch is due, with a key for everyone
+            self.end_epoch()
             return
         self._keep(replace(present, step=present.step + 1))
+
+    def end_epoch(self) -> None:
+        """Before anything else is said an epoch is to begin, with a key for everyone."""
+        if self._present is not None:
+            self._keep(replace(self._present, term=0))
 
     def seal(self, tail: Tail, seq: int, prev: EventId | None) -> Tail:
         """The next event of our chain, its body encrypted."""
@@ -102,10 +108,16 @@ class HostKeys:
             self._note(error.reason, f"prekeys: {error.detail}")
             return False
 
-    def for_all(self, term: int, message: int, may: Callable[[AuthorId], bool], now: float) -> bytes | None:
-        """The message that tells the present key to all who may read; None if there is nobody."""
+    def for_all(
+        self, term: int, message: int, may: Callable[[AuthorId], bool], now: float, own: bytes = b""
+    ) -> bytes | None:
+        """The message that tells the present key to all who may read; None if there is nobody.
+
+        With prekeys of our `own` it also tells them to the others who may speak, so that they can seal to us
+        what they say while we are away.
+        """
         devices = [each for each in self.readers.all() if may(each.author) and each != self._me]
-        return self._told(term, message, devices, (self._key(),), False, now)
+        return self._told(term, message, devices, (self._key(),), False, now, own)
 
     def for_one(self, term: int, message: int, device: Device, since: int, now: float) -> bytes | None:
         """The message that tells a device all keys from a message on; None if it gave no prekeys."""
@@ -130,6 +142,7 @@ class HostKeys:
         keys: Iterable[EpochKey],
         introduces: bool,
         now: float,
+        own: bytes = b"",
     ) -> bytes | None:
         identity, given = self._begun().identity, tuple(keys)
         spoken = Spoken(self._place, self._me, term, message)
@@ -143,6 +156,10 @@ class HostKeys:
                 continue
             prekeys = self.readers.prekeys(device) if introduces else b""
             boxes.append(Box(device, len(given), prekeys, sealed))
+        if own:
+            mine = decode_bundle(own)
+            sealed = seal_box(spoken, self._me, mine, given, identity, self._context.entropy, now)
+            boxes.append(Box(self._me, len(given), own, sealed))
         body = encode_boxes(identity.public, boxes)
         if len(body) > LONGEST:
             raise Refused(Reason.TOO_LARGE, f"keys for {len(boxes)} devices in one message")

@@ -19,7 +19,7 @@ from linnet.lab.studies.places import script
 from linnet.lab.studies.places.columns import FRAGMENTS, arrow_of
 from linnet.lab.studies.places.script import COUNT, LONG, NOTICE, PLAIN, RESET, Act
 from linnet.places.channel.packet import Header, encode_header
-from linnet.places.host import NOTICE_ENTER, NOTICE_LEAVE
+from linnet.places.fragment_writer import NOTICE_ENTER, NOTICE_LEAVE
 from linnet.places.multicast.fragmentation import Flag
 
 COPIES, LOSSES = 100, 20_000

@@ -19,7 +19,7 @@ from linnet.places.channel.packet import Modifier
 from linnet.places.channel.reassembly import Began
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy, sign_deed
-from linnet.places.host import FragmentWriter
+from linnet.places.fragment_writer import FragmentWriter
 from linnet.places.multicast.fragmentation import Head
 from linnet.places.place_setup import Parts
 from linnet.sim.clock import START
