@@ -38,7 +38,7 @@ def test_a_good_home_passes_everything(home: Home) -> None:
     checks = by_name(home.path)
     assert list(checks) == [
         *("home", "disk", "clock", "configuration", "device key", "person key", "card", "store"),
-        *("stored times", "listening", "descriptors"),
+        *("stored events", "stored times", "listening", "descriptors"),
     ]
     assert all(check.ok for check in checks.values())
     assert "365 more days" in checks["card"].detail

@@ -12,6 +12,7 @@ from linnet.core.counts import counted
 from linnet.core.errors import LinnetError, Refused, RemoteError, StoreError
 from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import Contact
+from linnet.core.stores import Damage
 from linnet.identity.cards import Card, check_card, check_dates
 from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, short, to_text
@@ -28,6 +29,7 @@ from linnet.node.keyfiles import check_private, load_card, load_key
 from linnet.node.ports import KeptPorts
 from linnet.node.ring_checks import ring_checks
 from linnet.node.start_options import StartOptions, next_config, read_options
+from linnet.node.store_checks import MENDING, named, quick_look
 from linnet.overlay.config import Overlay
 from linnet.overlay.trackerless.status import TrackerlessStatus
 from linnet.peer.interface import NodeStatus
@@ -64,6 +66,7 @@ def home_checks(path: Path | None, now: float) -> Iterator[Check]:
         with held(home):
             yield (store := _tried("store", lambda: _store(home)))
             if store.ok:
+                yield _tried("stored events", lambda: quick_look(home.store))
                 yield _tried("stored times", lambda: _times(home, now))
             yield _tried("listening", lambda: _ports(home))
     except HomeBusy as busy:
@@ -81,6 +84,7 @@ def node_checks(
     store_failed: StoreError | None,
     trace_lost: int = 0,
     ring: TrackerlessStatus | None = None,
+    damaged: tuple[Damage, ...] = (),
 ) -> Iterator[Check]:
     """What a running node knows about itself; `ring` is of one that finds others without trackers."""
     stepped = abs(clock_offset) > STEP_SECONDS
@@ -94,6 +98,9 @@ def node_checks(
     yield Check(
         "store", not failed, failed or "written and read", "free space, then restart" if failed else ""
     )
+    if damaged:
+        count = f"{counted(len(damaged), 'unit')} of the store {'is' if len(damaged) == 1 else 'are'} damaged"
+        yield Check("stored events", False, f"{count}: {named(damaged)}", MENDING)
     if trace_lost:
         yield Check(
             "trace", False, f"{counted(trace_lost, 'row')} could not be written", "free space on the disk"
