@@ -244,6 +244,10 @@ def check_vacant(path: Path) -> None:
     """Raise `HomeError` if a new home would stand on something that is there."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise HomeError(f"{path}: is there already; choose another with --home or LINNET_HOME, or remove it")
+    if os.path.ismount(path):
+        # A home takes its place by one rename, complete or not at all, and nothing is renamed onto a mount.
+        why = f"{path}: is a mount point, which cannot be made a home as a whole"
+        raise HomeError(f"{why}; name a directory in it: --home {path / 'linnet'}")
 
 
 @contextlib.contextmanager
