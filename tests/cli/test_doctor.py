@@ -4,11 +4,13 @@ import asyncio
 import json
 import socket
 import sqlite3
+import subprocess
 import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import LINNET
 from tests.cli.shell import Linnet
 from tests.cli.village import up
 
@@ -112,6 +114,28 @@ def test_a_damaged_store_is_told_and_noted(shell: Linnet) -> None:
     assert check["ok"] is False
     assert check["detail"].startswith("1 of 2 units are damaged")
     assert "fetches them again" in check["advice"]
+
+
+def test_what_is_damaged_is_named_by_plain_doctor_with_the_next_step(shell: Linnet) -> None:
+    shell.ok("init")
+    _say(shell, "rain", "sun")
+    with closing(sqlite3.connect(shell.home / "events.db")) as db, db:
+        db.execute("UPDATE unit SET raw = x'00' WHERE position = 1")
+    result = shell.run("doctor")
+    assert result.exit_code == 1
+    assert "FAIL  stored events: " in result.stdout
+    assert "1 of 2 units are damaged" in result.stdout
+    assert "linnet doctor --store" in result.stdout
+    command = [*LINNET, "up", "--home", str(shell.home), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        assert "damaged" in shell.run("history", "weather").output
+        result = shell.run("doctor")
+        process.terminate()
+    assert result.exit_code == 1
+    assert "FAIL  stored events: 1 unit of the store is damaged: 1 of " in result.stdout
+    assert "linnet doctor --store" in result.stdout
 
 
 def test_a_lost_store_is_told_by_every_command_that_needs_it(shell: Linnet) -> None:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import os
 import stat
+import subprocess
 
+import pytest
 from tests.cli.shell import Linnet
 
 
@@ -40,3 +43,22 @@ def test_the_file_is_short_and_sections_can_be_added(shell: Linnet) -> None:
     file = shell.home / "linnet.toml"
     assert len(file.read_text().splitlines()) <= 12
     assert "docs/reference/configuration.md" in file.read_text()
+
+
+def test_a_mount_point_is_told_with_what_to_name_instead(shell: Linnet) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a file system")
+    shell.home.mkdir(parents=True)
+    made = subprocess.run(["mount", "-t", "tmpfs", "tmpfs", shell.home], check=False, timeout=20)
+    if made.returncode:
+        pytest.skip("no file system may be mounted here")
+    try:
+        said = shell.fails(78, "init")
+        inside = Linnet(shell.home / "linnet")
+        inside.ok("init")
+    finally:
+        subprocess.run(["umount", "--lazy", shell.home], check=True, timeout=20)
+    assert said.strip() == (
+        f"linnet: {shell.home}: is a mount point, which cannot be made a home as a whole; "
+        f"name a directory in it: --home {shell.home}/linnet"
+    )

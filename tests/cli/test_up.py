@@ -183,3 +183,29 @@ def test_the_relay_role_turns_on_what_the_file_says_of_it(shell: Linnet) -> None
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=20)
     assert process.returncode == 0, err
+
+
+def test_kept_options_that_are_not_used_any_more_are_told(shell: Linnet) -> None:
+    shell.ok("init")
+    _started(shell, "--role", "relay", "--role", "tracker")
+    command = [*LINNET, "up", "--home", str(shell.home), "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("address")
+        assert process.stdout.readline().startswith("ready")
+        process.terminate()
+        _, told = process.communicate(timeout=20)
+    assert told == (
+        "linnet: kept options that are not used any more: --role relay --role tracker; "
+        "to have them back: linnet up --role relay --role tracker --listen 127.0.0.1:0\n"
+    )
+
+
+def test_what_is_typed_anew_is_not_told_as_dropped() -> None:
+    kept = StartOptions(role=(Role.RELAY, Role.TRACKER), listen=("127.0.0.1:1",), overlay=Overlay.RING)
+    given = StartOptions(role=(Role.RELAY,), listen=("127.0.0.1:2",))
+    assert kept.lacking_in(given) == StartOptions(role=(Role.TRACKER,), overlay=Overlay.RING)
+    assert str(given.joined(kept.lacking_in(given))) == (
+        "--role relay --role tracker --listen 127.0.0.1:2 --overlay ring"
+    )
+    assert kept.lacking_in(kept) == StartOptions()

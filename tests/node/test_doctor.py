@@ -15,7 +15,8 @@ from linnet.net.config import NetConfig
 from linnet.node.config import NodeConfig, NodeSection
 from linnet.node.control_types import Check
 from linnet.node.doctor import connection_checks, home_checks, node_checks
-from linnet.node.home import DAY, Home, held, init
+from linnet.node.home import DAY, Home, held, init, open_home
+from linnet.node.keyfiles import KeyFileError
 from linnet.node.library import Node
 from linnet.peer.interface import NodeStatus, PeerStatus
 from linnet.store.sqlite import SqliteStore
@@ -38,7 +39,7 @@ def test_a_good_home_passes_everything(home: Home) -> None:
     checks = by_name(home.path)
     assert list(checks) == [
         *("home", "disk", "clock", "configuration", "device key", "person key", "card", "store"),
-        *("stored times", "listening", "descriptors"),
+        *("stored events", "stored times", "listening", "descriptors"),
     ]
     assert all(check.ok for check in checks.values())
     assert "365 more days" in checks["card"].detail
@@ -68,7 +69,18 @@ def test_no_home(tmp_path: Path) -> None:
 
 def test_a_card_at_its_end_and_a_clock_never_set(home: Home) -> None:
     late = by_name(home.path, NOW + 400 * DAY)["card"]
-    assert (late.ok, "card_expired" in late.detail, "person's key" in late.advice) == (False, True, True)
+    assert late.detail == f"{home.card}: card_expired: the card ended at 2028-01-15T08:00:00+00:00"
+    assert (
+        late.advice == "check this machine's clock; if it is right, the next start renews the card: linnet up"
+    )
+    home.person_key.unlink()
+    alone = by_name(home.path, NOW + 400 * DAY)["card"]
+    assert alone.detail == late.detail
+    assert "linnet id renew --phrase-file FILE" in alone.advice
+    assert "linnet id link ld1" in alone.advice
+    with pytest.raises(KeyFileError) as raised:
+        open_home(home.path, NOW + 400 * DAY)
+    assert str(raised.value) == f"{alone.detail}; {alone.advice}", "linnet up says the same"
     assert not by_name(home.path, 0.0)["clock"].ok
 
 

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from linnet.core.errors import StoreError
 from linnet.net.clock import Clock
+from linnet.node.config import NodeConfig
+from linnet.node.control_types import Check
+from linnet.node.doctor import home_checks, node_checks
 from linnet.node.home import Home, held, init
 from linnet.node.library import Node
-from linnet.node.store_checks import store_checks
+from linnet.node.store_checks import quick_look, store_checks
 
 SAID = [f"event {n}" for n in range(20)]
 
@@ -75,3 +79,36 @@ async def test_units_of_no_chain_are_not_called_sound(home: Home) -> None:
     assert not check.ok
     assert check.detail == f"{home.store} is damaged: 20 of 20 units belong to no chain"
     assert "put back a copy" in check.advice
+
+
+async def test_what_a_running_node_found_damaged_is_named_by_doctor(home: Home) -> None:
+    spoil(home, 3, 4)
+    async with Node(home.path) as node:
+        read = [item async for item in node.history("news")]
+        assert read
+        told = node_checks(await node.status(), NodeConfig(), 0.0, None, damaged=node.store.damaged)
+        (check,) = (each for each in told if each.name == "stored events")
+    assert not check.ok
+    assert check.detail.startswith("2 units of the store are damaged: 2 of ")
+    assert "linnet doctor --store" in check.advice
+
+
+async def test_a_small_store_is_read_whole_by_plain_doctor(home: Home) -> None:
+    def check() -> Check:
+        (found,) = (each for each in home_checks(home.path, Clock().now()) if each.name == "stored events")
+        return found
+
+    assert check().ok
+    assert check().detail.endswith("20 units were read, all are sound")
+    spoil(home, 3)
+    assert not check().ok
+    assert "1 of 20 units are damaged" in check().detail
+    assert "linnet doctor --store" in check().advice
+
+
+async def test_a_large_store_is_not_read_by_plain_doctor(home: Home) -> None:
+    spoil(home, 3)
+    size = home.store.stat().st_size
+    assert "linnet doctor --store reads all of them" in quick_look(home.store, size - 1)
+    with pytest.raises(StoreError, match="1 of 20 units are damaged"):
+        quick_look(home.store, size)

@@ -128,7 +128,14 @@ def up(
     if trace_full:
         config = replace(config, trace=replace(config.trace, level=Level.FULL))
 
+    dropped = _dropped(opened.home, given) if is_new and not fresh else StartOptions()
+
     def ready(node: Node) -> None:
+        if dropped != StartOptions():
+            warn(
+                f"linnet: kept options that are not used any more: {dropped}; "
+                f"to have them back: linnet up {given.joined(dropped)}"
+            )
         if is_new:
             _keep(opened.home, given)
         _tell_ready(node, options, as_kept=not is_new, as_json=as_json)
@@ -148,6 +155,16 @@ def _check_allow(options: StartOptions, config: NodeConfig) -> None:
         raise Failure("--allow with a device is about a proxy: add --role proxy", ExitCode.USAGE)
     if options.people and not relay and not (proxy and options.people == (ANYONE,)):
         raise Failure("--allow is about a relay: add --role relay", ExitCode.USAGE)
+
+
+def _dropped(home: Home, given: StartOptions) -> StartOptions:
+    """The options of the last start that this one goes without."""
+    from linnet.node.home import HomeError
+
+    try:
+        return read_options(home).lacking_in(given)
+    except HomeError:  # Nobody knows them any more, and new ones are named, as is advised then.
+        return StartOptions()
 
 
 def _keep(home: Home, options: StartOptions) -> None:

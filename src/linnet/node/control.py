@@ -162,7 +162,9 @@ class Control(
         lost = 0 if node.trace_file is None else node.trace_file.lost
         told = await node.status()
         ring = await self._ring()
-        checks = node_checks(told, node.config, node.clock.offset, node.store.failed, lost, ring)
+        checks = node_checks(
+            told, node.config, node.clock.offset, node.store.failed, lost, ring, node.store.damaged
+        )
         places, names = await node.places.statuses(), await node.places.names()
         reached = reach_checks(told, node.config, places, names, ring, node.clock.now())
         return json_response(DoctorReply((*checks, *reached)))

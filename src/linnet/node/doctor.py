@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 from linnet.core.counts import counted
 from linnet.core.errors import LinnetError, Refused, RemoteError, StoreError
 from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import Contact
-from linnet.identity.cards import Card, check_card, check_dates
+from linnet.core.stores import Damage
+from linnet.identity.cards import Card, check_card
 from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, short, to_text
 from linnet.net.check import check_connection
@@ -23,11 +23,22 @@ from linnet.node import descriptors
 from linnet.node.config import NodeConfig
 from linnet.node.control_types import Check
 from linnet.node.disk_checks import disk_check
-from linnet.node.home import DAY, RENEWAL_DAYS, Home, HomeBusy, HomeError, held, home_path
+from linnet.node.home import (
+    DAY,
+    RENEWAL_DAYS,
+    Home,
+    HomeBusy,
+    HomeError,
+    check_own_dates,
+    held,
+    home_path,
+    shown,
+)
 from linnet.node.keyfiles import check_private, load_card, load_key
 from linnet.node.ports import KeptPorts
 from linnet.node.ring_checks import ring_checks
 from linnet.node.start_options import StartOptions, next_config, read_options
+from linnet.node.store_checks import MENDING, named, quick_look
 from linnet.overlay.config import Overlay
 from linnet.overlay.trackerless.status import TrackerlessStatus
 from linnet.peer.interface import NodeStatus
@@ -64,6 +75,7 @@ def home_checks(path: Path | None, now: float) -> Iterator[Check]:
         with held(home):
             yield (store := _tried("store", lambda: _store(home)))
             if store.ok:
+                yield _tried("stored events", lambda: quick_look(home.store))
                 yield _tried("stored times", lambda: _times(home, now))
             yield _tried("listening", lambda: _ports(home))
     except HomeBusy as busy:
@@ -81,6 +93,7 @@ def node_checks(
     store_failed: StoreError | None,
     trace_lost: int = 0,
     ring: TrackerlessStatus | None = None,
+    damaged: tuple[Damage, ...] = (),
 ) -> Iterator[Check]:
     """What a running node knows about itself; `ring` is of one that finds others without trackers."""
     stepped = abs(clock_offset) > STEP_SECONDS
@@ -94,6 +107,9 @@ def node_checks(
     yield Check(
         "store", not failed, failed or "written and read", "free space, then restart" if failed else ""
     )
+    if damaged:
+        count = f"{counted(len(damaged), 'unit')} of the store {'is' if len(damaged) == 1 else 'are'} damaged"
+        yield Check("stored events", False, f"{count}: {named(damaged)}", MENDING)
     if trace_lost:
         yield Check(
             "trace", False, f"{counted(trace_lost, 'row')} could not be written", "free space on the disk"
@@ -144,10 +160,10 @@ def _private(path: Path) -> str:
 
 
 def _clock_check(now: float) -> Check:
-    shown = _shown(now)
+    told = shown(now)
     if now < EARLIEST:
-        return Check("clock", False, f"says {shown}, which is past long ago", "set the clock of this machine")
-    return Check("clock", True, shown)
+        return Check("clock", False, f"says {told}, which is past long ago", "set the clock of this machine")
+    return Check("clock", True, told)
 
 
 def _configuration(home: Home) -> str:
@@ -168,24 +184,17 @@ def _card(home: Home, now: float) -> str:
         raise HomeError(f"{home.card} is for another device; restore the two from the same backup")
     try:
         check_card(card)
-        check_dates(card, now)
     except RemoteError as error:
-        advice = (
-            f"check the clock, or put the person's key at {home.person_key}: the next start renews the card"
-        )
-        raise HomeError(f"{error.reason}: {error.detail}; {advice}") from error
+        raise HomeError(f"{home.card}: damaged: {error.detail}; restore it from a backup") from error
+    check_own_dates(home, card, now)
     return _card_text(card, now)
 
 
 def _card_text(card: Card, now: float) -> str:
     days = int((card.not_after - now) / DAY)
     soon = ", renewed at the next start" if days < RENEWAL_DAYS else ""
-    dates = f"from {_shown(card.not_before)} to {_shown(card.not_after)}"
+    dates = f"from {shown(card.not_before)} to {shown(card.not_after)}"
     return f"of {short(Sort.PERSON, card.person)}, {dates}, good for {days} more days{soon}"
-
-
-def _shown(moment: float) -> str:
-    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")
 
 
 def _store(home: Home) -> str:
@@ -206,10 +215,10 @@ def _times(home: Home, now: float) -> str:
         return "nothing is stored yet"
     if last > now + CLOCKS_APART:
         advice = "check the clock of this machine; if it was ahead then, the next event mends this"
-        raise HomeError(f"the store was last written at {_shown(last)}, which is still to come; {advice}")
+        raise HomeError(f"the store was last written at {shown(last)}, which is still to come; {advice}")
     if latest > now + CLOCKS_APART:
-        return f"last written at {_shown(last)}; once the clock was ahead, at {_shown(latest)}"
-    return f"last written at {_shown(last)}"
+        return f"last written at {shown(last)}; once the clock was ahead, at {shown(latest)}"
+    return f"last written at {shown(last)}"
 
 
 def _clocks(ahead: tuple[float, ...]) -> Check:
@@ -232,10 +241,10 @@ def _ports(home: Home) -> str:
         if wanted != config.listens:
             advice += "; a port that the system chose makes way for another at the next start"
         raise HomeError(f"{error.detail}; {advice}") from error
-    shown = ", ".join(listener.hint for listener in listeners)
+    hints = ", ".join(listener.hint for listener in listeners)
     for listener in listeners:
         listener.close()
-    return f"can be had: {shown}" if shown else "nowhere: this node only dials"
+    return f"can be had: {hints}" if hints else "nowhere: this node only dials"
 
 
 def _reachability(status: NodeStatus, config: NodeConfig) -> Check:

@@ -27,11 +27,13 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec import Struct
 
 from linnet.core.errors import LocalError, RemoteError
+from linnet.core.reasons import Reason
 from linnet.identity.cards import CARD_DAYS, Card, check_card, check_dates, is_good, issue_card
 from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
@@ -242,6 +244,10 @@ def check_vacant(path: Path) -> None:
     """Raise `HomeError` if a new home would stand on something that is there."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise HomeError(f"{path}: is there already; choose another with --home or LINNET_HOME, or remove it")
+    if os.path.ismount(path):
+        # A home takes its place by one rename, complete or not at all, and nothing is renamed onto a mount.
+        why = f"{path}: is a mount point, which cannot be made a home as a whole"
+        raise HomeError(f"{why}; name a directory in it: --home {path / 'linnet'}")
 
 
 @contextlib.contextmanager
@@ -358,15 +364,34 @@ def _good_card(home: Home, card: Card, person: SigningKey | None, now: float, la
         before = _card_before(home, card)
         if before is not None and is_good(before, now):
             return before
+    check_own_dates(home, card, now)
+    return card
+
+
+def check_own_dates(home: Home, card: Card, now: float) -> None:
+    """Raise `KeyFileError` if the card of this home is not good now, and say how it is renewed here."""
     try:
         check_dates(card, now)
     except RemoteError as error:
-        raise KeyFileError(
-            f"{home.card}: {error.reason}: {error.detail}; check this machine's clock. To renew the card: "
-            f"linnet id renew --phrase-file FILE with your 24 words, or on a device that holds person.key: "
-            f"linnet id link {to_text(Sort.DEVICE, card.device_key)}, and here: linnet id accept"
-        ) from error
-    return card
+        is_over = error.reason is Reason.CARD_EXPIRED
+        end = f"ended at {shown(card.not_after)}" if is_over else f"begins at {shown(card.not_before)}"
+        if home.person_key.exists():
+            advice = "check this machine's clock; if it is right, the next start renews the card: linnet up"
+        else:
+            advice = (
+                "check this machine's clock. To renew the card: linnet id renew "
+                "--phrase-file FILE with your 24 words, or on a device that holds person.key: "
+                f"linnet id link {to_text(Sort.DEVICE, card.device_key)}, and here: linnet id accept"
+            )
+        raise KeyFileError(f"{home.card}: {error.reason}: the card {end}; {advice}") from error
+
+
+def shown(moment: float) -> str:
+    """A moment as people read it; the bare number if no calendar has it."""
+    try:
+        return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")
+    except (OverflowError, ValueError, OSError):
+        return f"{moment:.0f} s after 1970"
 
 
 def _card_before(home: Home, card: Card) -> Card | None:

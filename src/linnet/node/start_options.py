@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shlex
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -26,6 +27,8 @@ ANYONE = "anyone"
 """In place of a person or a device: whoever asks."""
 
 _DEVICE = "ld1"
+_REPLACED = ("listen", "advertise")
+"""Options of which another value stands in place of the one before."""
 
 
 class Role(StrEnum):
@@ -67,6 +70,25 @@ class StartOptions(Struct, frozen=True, omit_defaults=True, forbid_unknown_field
             for each in value if isinstance(value, tuple) else () if value is None else (value,):
                 words += [f"--{name}", str(each)]
         return shlex.join(words)
+
+    def lacking_in(self, given: StartOptions) -> StartOptions:
+        """Those of these that a start with the given ones goes without; another address in place is none."""
+        lacking: dict[str, Any] = {}
+        for name in self.__struct_fields__:
+            mine, theirs = getattr(self, name), getattr(given, name)
+            if not theirs:
+                lacking[name] = mine
+            elif isinstance(mine, tuple) and name not in _REPLACED:
+                lacking[name] = tuple(each for each in mine if each not in theirs)
+        return StartOptions(**lacking)
+
+    def joined(self, more: StartOptions) -> StartOptions:
+        """These and those, where these have none or both may stand beside each other."""
+        both: dict[str, Any] = {}
+        for name in self.__struct_fields__:
+            mine, theirs = getattr(self, name), getattr(more, name)
+            both[name] = (*mine, *theirs) if isinstance(mine, tuple) else mine or theirs
+        return StartOptions(**both)
 
     def add_to(self, config: NodeConfig) -> NodeConfig:
         """The configuration of the node that they start; `ConfigError` if that is wrong."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from linnet.core.errors import StoreError
-from linnet.core.stores import Store
+from linnet.core.stores import Damage, Store
 
 
 class CommittingStore(Store, Protocol):
@@ -18,6 +18,10 @@ class CommittingStore(Store, Protocol):
     @property
     def failed(self) -> StoreError | None:
         """Why nothing can be written any more; None while all is well."""
+
+    @property
+    def damaged(self) -> tuple[Damage, ...]:
+        """What was found damaged and is not mended yet."""
 
     @property
     def backlog(self) -> int:

@@ -31,6 +31,11 @@ class MemoryStore:
         return self._cells
 
     @property
+    def damaged(self) -> tuple[Damage, ...]:
+        """Nothing: memory is never damaged."""
+        return ()
+
+    @property
     def failed(self) -> StoreError | None:
         """Memory does not fail."""
         return None

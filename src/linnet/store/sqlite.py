@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from linnet.core.errors import StoreError
-from linnet.core.stores import Entry
+from linnet.core.stores import Damage, Entry
 from linnet.store.changes import Changes
 from linnet.store.faults import FAULTS, WRITABLE, damaged, fault, told
 from linnet.store.lock import FileLock
@@ -83,6 +83,11 @@ class SqliteStore:
     def failed(self) -> StoreError | None:
         """Why nothing can be written any more; None while all is well."""
         return self._writer.failed
+
+    @property
+    def damaged(self) -> tuple[Damage, ...]:
+        """What was found damaged, now or before, and is not mended yet."""
+        return self._log.damaged
 
     @property
     def backlog(self) -> int:

@@ -93,6 +93,11 @@ class SqliteLog:
         news, self._news = self._news, []
         return news
 
+    @property
+    def damaged(self) -> tuple[Damage, ...]:
+        """All that is known to be damaged, and still held."""
+        return tuple(each for _, each in self._damaged.values() if self.is_damaged(each))
+
     def is_damaged(self, damage: Damage) -> bool:
         """Whether a unit is still damaged, and still held."""
         position, _ = self._damaged.get(_place(damage), (0, None))
