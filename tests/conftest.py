@@ -74,6 +74,17 @@ def spark() -> Iterator[SparkSession]:
             JAVA.clear()
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Open another session if Java was killed: the test that ran may fail for that, and not all behind it."""
+    if not JAVA or JAVA[0].poll() is None or not isinstance(item, pytest.Function):
+        return
+    item.add_report_section(
+        "setup", "Spark", f"Java had ended with status {JAVA[0].poll()}: there is another now"
+    )
+    for definition in item._fixtureinfo.name2fixturedefs.get("spark", ()):
+        definition.finish(item._request)  # type: ignore[arg-type] # any request will do to clear it
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """What fails for want of Java says how Java ended."""
