@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.edge.stands import AUTHOR, DEVICE, Stands, told, topic
+from tests.edge import stands as staged
+from tests.edge.stands import AUTHOR, DEVICE, Stands, topic
 
 from linnet.core.effects import AfterCommit, CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import Contact, PeerId
@@ -10,7 +11,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.messages import ChainPlace
 from linnet.edge.client import AnswerDue, EdgeClient, FailoverDue, RetryDue, TakenDue
 from linnet.edge.messages import Answer, Serve, Served, Taken, Unserve, Wanted
-from linnet.edge.notices import Reached
+from linnet.edge.notices import Reached, ServiceAsked
 from linnet.edge.proxy_config import EdgeConfig
 from linnet.machine.outbox import Effect, Notice, Outbox
 from linnet.overlay.notices import JoinRefused, NeighborDown, StorageKnown
@@ -26,6 +27,11 @@ CALM = CancelTimer(FAILOVER)
 
 def ask(contact: Contact) -> AnswerDue:
     return AnswerDue(contact.peer)
+
+
+def told(out: Outbox) -> list[Effect | Notice]:
+    """What was asked for and told, without who was asked to serve: that has a test of its own."""
+    return [each for each in staged.told(out) if not isinstance(each, ServiceAsked)]
 
 
 def serve(contact: Contact, request: int, stands: Stands, *names: str) -> list[Effect | Notice]:
@@ -62,6 +68,15 @@ def served_by(stands: Stands, *names: str) -> tuple[EdgeClient, Outbox]:
     client.handle_served(Q0.peer, served(1, *(YES for _ in names)))
     told(out)
     return client, out
+
+
+def test_it_is_told_what_a_proxy_knows_from_when_it_is_asked() -> None:
+    client, out = client_of(Stands(tea=3))
+    client.start()
+    client.join(TEA, "tea")
+    assert out.take_notices() == []
+    client.handle_link_up(Q0.peer)
+    assert out.take_notices() == [ServiceAsked(Q0.peer, (TEA,))]
 
 
 def test_it_turns_to_the_first_and_asks_when_the_link_is_there() -> None:
@@ -166,6 +181,7 @@ def test_two_at_once_are_both_neighbours() -> None:
     assert client.join(TEA, "tea") == StorageKnown(TEA, (Q0, Q1))
     client.handle_link_up(Q0.peer)
     client.handle_link_up(Q1.peer)
+    assert out.take_notices() == [ServiceAsked(Q0.peer, (TEA,)), ServiceAsked(Q1.peer, (TEA,))]
     client.handle_served(Q0.peer, served(1, YES))
     client.handle_served(Q1.peer, served(2, YES))
     assert out.take_notices() == [Reached(TEA, Q0.peer, False), Reached(TEA, Q1.peer, False)]

@@ -71,7 +71,7 @@ class Siege:
 
     def stream_at(self, name: str) -> Stream:
         machine = self.village.network.machine(self.village.peer(name)).machine  # type: ignore[attr-defined]
-        stream = machine._streams._memberships.get(topic_of(self.stream))
+        stream = machine.parts.streams._memberships.get(topic_of(self.stream))
         assert isinstance(stream, Stream)
         return stream
 
