@@ -29,7 +29,8 @@ HEARTBEATS = {"streams": 2, "rooms": 4, "places": 6, "content": 16}
 
 Streams: a word to the tracker and the heads of chains. Rooms: what one has, every 30 s, and an answer.
 Places: a keepalive every 30 s, and an answer; and keys that a co-host asked for, with a receipt. Content:
-filters are confirmed by lookups in the hash table, some two a minute; one costs a question, an answer and a link that is opened and closed for it, at both ends.
+filters are confirmed by lookups in the hash table, some two a minute; one costs a question, an answer and a
+link that is opened and closed for it, at both ends.
 """
 QUESTIONS = 24
 """Messages a minute to each of the others on top, where somebody who is wanted is away: nobody asks the same
