@@ -29,7 +29,7 @@ test: check ## Check everything, then run every test, on two cores (JOBS=n for m
 check: $(LAB_STAMP) ## Lint, format, types and import contracts.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 	$(BIN)/lint-imports
 
 format: $(STAMP) ## Put imports and layout into the house form.

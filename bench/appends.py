@@ -18,6 +18,8 @@ from linnet.store.sqlite import SqliteStore
 SECTION = "store"
 _BODY = bytes(256)
 _BLOCK = bytes(4096)
+_VALUE = bytes(100)
+_SPACE = "bench"
 _TOPIC = TopicId(b"t" * 32)
 _OUTSTANDING = 256
 """Commits that may be under way at once: many callers, each of which waits for its own."""
@@ -71,6 +73,40 @@ def appended_per_second(directory: Path, units: list[Entry], outstanding: int) -
             store.close()
 
 
+def cells_per_second(directory: Path, count: int) -> tuple[float, float, float]:
+    """Values a second of our own work, without the disk's: written, read one by one, and scanned."""
+    keys = [hashlib.sha256(number.to_bytes(8, "big")).digest() for number in range(count)]
+    with tempfile.TemporaryDirectory(dir=directory) as below:
+        store = SqliteStore(Path(below) / "events.db")
+        try:
+            rates = []
+            for work in (
+                lambda: _write(store, keys),
+                lambda: [store.cells.get(_SPACE, key) for key in keys],
+                lambda: list(store.cells.scan(_SPACE)),
+            ):
+                began = time.process_time()
+                work()
+                rates.append(count / (time.process_time() - began))
+            return rates[0], rates[1], rates[2]
+        finally:
+            store.close()
+
+
+def _write(store: SqliteStore, keys: list[bytes]) -> None:
+    for begin in range(0, len(keys), _OUTSTANDING):
+        for key in keys[begin : begin + _OUTSTANDING]:
+            store.cells.put(_SPACE, key, _VALUE)
+        _commit(store)
+    _commit(store)
+
+
+def _commit(store: SqliteStore) -> None:
+    done = threading.Event()
+    store.commit(done.set)
+    done.wait()
+
+
 def measure(plan: Plan) -> list[Measure]:
     """All of it."""
     cases = (
@@ -80,6 +116,7 @@ def measure(plan: Plan) -> list[Measure]:
         ("units of 256, grouped", 256, _OUTSTANDING, plan.count(1_000, 100)),
     )
     rates: dict[str, list[float]] = {name: [] for name, *_ in cases}
+    cells: dict[str, list[float]] = {}
     middles: list[float] = []
     worst: list[float] = []
     for _ in range(plan.runs):
@@ -89,8 +126,12 @@ def measure(plan: Plan) -> list[Measure]:
         for name, events, outstanding, count in cases:
             units = entries(count, events)
             rates[name].append(events * appended_per_second(plan.directory, units, outstanding))
+        found = cells_per_second(plan.directory, plan.count(50_000, 2_000))
+        for name, rate in zip(("written", "read one by one", "scanned"), found, strict=True):
+            cells.setdefault(f"values {name}", []).append(rate)
     return [
         Measure(SECTION, "fdatasync p50", "ms", tuple(middles), "append of 4 KiB"),
         Measure(SECTION, "fdatasync p99", "ms", tuple(worst)),
         *(Measure(SECTION, name, "events/s", tuple(each), "durable") for name, each in rates.items()),
+        *(Measure(SECTION, name, "values/s", tuple(each), "of a core") for name, each in cells.items()),
     ]

@@ -22,22 +22,21 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from linnet.api.content import ContentSaid, MatchView, ReadContent, SayContent
+from linnet.api.items import SubscribedView
 from linnet.cli.moments import wall_clock
 from linnet.cli.play.nodes import LiveNode
+from linnet.content.commands import ListContent
 from linnet.content.predicate import read_attributes, read_predicate
 from linnet.core.errors import LinnetError
 from linnet.core.ids import Contact
-from linnet.node.addresses import contact_text, parse_hint
+from linnet.identity.addresses import contact_text, parse_hint
+from linnet.identity.text import event_text
 from linnet.node.client import ControlClient
-from linnet.node.config import NodeConfig
+from linnet.node.config import ContentSection, KademliaSection, NodeConfig
 from linnet.node.config_reference import new_file
-from linnet.node.content_section import ContentSection
-from linnet.node.content_types import ContentPublishReply, MatchView
-from linnet.node.control_types import SubscribedView
 from linnet.node.home import open_home
-from linnet.node.kademlia_section import KademliaSection
-from linnet.sim.content import Variant
-from linnet.sim.content_workload import Course, Publication, Workload
+from linnet.sim.content.scenario import Course, Publication, Variant, Workload
 
 TABLE = KademliaSection(enabled=True, bucket_prefix=20, table_prefix=256)
 """All nodes have the same address here."""
@@ -84,7 +83,7 @@ class Client(threading.Thread):
     def run(self) -> None:
         """Until it is cut."""
         with suppress(LinnetError, RuntimeError):
-            for item in self._control.subscribe_content(self._predicate):
+            for item in self._control.lines(ReadContent(0, self._predicate)):
                 if isinstance(item, SubscribedView):
                     self.began.set()
                 elif isinstance(item, MatchView):
@@ -103,7 +102,7 @@ def configured(directory: Path, count: int, variant: Variant) -> dict[str, LiveN
     )
     base = NodeConfig(kademlia=TABLE, content=section)
     names = [f"node{number}" for number in range(count)]
-    nodes = {name: LiveNode(name, directory / name, relay=False, base=base) for name in names}
+    nodes = {name: LiveNode(directory / name, relay=False, base=base) for name in names}
     configs = {name: open_home(node.home.path, wall_clock()).config for name, node in nodes.items()}
     first = {
         name: contact_text(Contact(nodes[name].peer, tuple(map(parse_hint, configs[name].node.listen))))
@@ -143,19 +142,19 @@ def run(directory: Path, count: int, variant: Variant, course: Course) -> Burst:
 
 def is_settled(nodes: Iterable[LiveNode]) -> bool:
     """Whether all subscriptions stand, as far as nodes know, and no attribute has two rendezvous."""
-    seen = [node.control.content() for node in nodes]
+    seen = [node.control.ask(ListContent()) for node in nodes]
     held = [attribute for each in seen for attribute in each.rendezvous]
     return all(each.settled for each in seen) and len(held) == len({*held})
 
 
-Said = list[tuple[Publication, ContentPublishReply]]
+Said = list[tuple[Publication, ContentSaid]]
 
 
 def said_at_once(nodes: dict[str, LiveNode], publications: list[Publication]) -> Said:
     """Everybody says what it has to say; returns when all know what became of it."""
 
-    def say(one: Publication) -> tuple[Publication, ContentPublishReply]:
-        return one, nodes[one.node].control.publish_content(one.attributes, one.body)
+    def say(one: Publication) -> tuple[Publication, ContentSaid]:
+        return one, nodes[one.node].control.ask(SayContent(one.attributes, body=one.body))
 
     with ThreadPoolExecutor(len(publications)) as pool:
         return list(pool.map(say, publications))
@@ -165,7 +164,7 @@ def expected(workload: Workload, said: Said) -> set[tuple[str, str]]:
     """Pairs of a node and an event that it wants."""
     asked = [(name, read_predicate(text)) for name, text in workload.subscriptions()]
     return {
-        (name, reply.event)
+        (name, event_text(reply.event))
         for one, reply in said
         for name, predicate in asked
         if predicate.covers(read_attributes(one.attributes))

@@ -17,21 +17,19 @@ from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.messages import Message
 from linnet.identity.keys import SigningKey
 from linnet.machine.outbox import Outbox
-from linnet.overlay.adjacency import Adjacency
-from linnet.overlay.trackerless.config import TrackerlessConfig
-from linnet.overlay.trackerless.descriptor import sign_descriptor
-from linnet.overlay.trackerless.filter import interests, release
-from linnet.overlay.trackerless.likeness import Likeness
-from linnet.overlay.trackerless.sampler import StreamSampler
-from linnet.overlay.trackerless.sketch import CountMin
-from linnet.overlay.trackerless.tags import tag_in, topic_keys
-from linnet.overlay.trackerless.trackerless import Trackerless
+from linnet.overlay.gossip.config import TrackerlessConfig
+from linnet.overlay.gossip.descriptor import sign_descriptor
+from linnet.overlay.gossip.interest_clustering import InterestSimilarity
+from linnet.overlay.gossip.part import GossipOverlay
+from linnet.overlay.gossip.peer_sampling import CountMin, StreamSampler
+from linnet.overlay.gossip.profile_filter import make_interests, make_release
+from linnet.overlay.gossip.topic_tags import tag_in, topic_keys
+from linnet.overlay.notices import Adjacency
 from linnet.peer.messages import CODEC
-from linnet.sim.gossip_world import GossipWorld
-from linnet.sim.ideal_group import IDEAL
+from linnet.sim.light_network import LightNetwork, PartMachine
 from linnet.sim.links import LinkModel, constant_latency
-from linnet.sim.luck import SeededEntropy, named_luck
-from linnet.sim.part_machine import PartMachine
+from linnet.sim.seeded_random import SeededEntropy, named_luck
+from linnet.sim.signature_cache import IDEAL
 from linnet.store.memory import MemoryStore
 
 SECTION = "gossip"
@@ -79,14 +77,14 @@ def likeness_rate(seconds: float) -> float:
     shown = []
     for at in range(200):
         tags = [tag_in(each, EPOCH) for each in luck.sample(keys, 20)]
-        made = release(tags, EPOCH, luck.randbytes(32), config)
+        made = make_release(tags, EPOCH, luck.randbytes(32), config)
         shown.append(
             sign_descriptor(signer, at, EPOCH, made.filter, made.epsilon_milli, made.hashes, (), 2**31)
         )
 
     def compare() -> None:
-        likeness = Likeness()
-        likeness.become(interests(keys[:40], EPOCH, config))
+        likeness = InterestSimilarity()
+        likeness.set_interests(make_interests(keys[:40], EPOCH, config))
         for each in shown:
             likeness.cosine(each)
 
@@ -110,7 +108,7 @@ def _weigh(message: Message) -> int:
 
 def idle_bytes(topics: int, nodes: int = NODES, hour: float = HOUR) -> float:
     """Bytes that a node sends in an hour, in a network where all are in the same so many topics."""
-    world = GossipWorld(
+    world = LightNetwork(
         1, LinkModel(constant_latency(20.0)), weigh=lambda message: len(CODEC.encode(message))
     )
     keys = [SigningKey(named_luck(1, f"key {at}").randbytes(32)) for at in range(nodes)]
@@ -122,7 +120,7 @@ def idle_bytes(topics: int, nodes: int = NODES, hour: float = HOUR) -> float:
         hints = (f"tls://192.0.2.{at}:7700",)
         out = Outbox()
         config = TrackerlessConfig()
-        node = Trackerless(key, config, cells, luck, entropy, out, Adjacency(out), hints, IDEAL)
+        node = GossipOverlay(key, config, cells, luck, entropy, out, Adjacency(out), hints, IDEAL)
         machine = PartMachine(out, node)
         machines.append((node, machine))
         world.add(PeerId(key.public), machine)
@@ -131,7 +129,7 @@ def idle_bytes(topics: int, nodes: int = NODES, hour: float = HOUR) -> float:
         peer = PeerId(key.public)
         world.perform(peer, machine.perform(partial(node.begin, first, now), now))
         for topic in range(topics):
-            join = partial(node.join, TopicId(bytes([topic]) * 32), False, now)
+            join = partial(node.topics.join_topic, TopicId(bytes([topic]) * 32), False, now)
             world.perform(peer, machine.perform(join, now))
     world.run(WARM)
     before = sum(world.sent(PeerId(key.public))[1] for key in keys)

@@ -12,13 +12,12 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from bench.rates import per_second
 from bench.results import Measure, Plan
-from linnet.groups import sealing, two_party
-from linnet.groups.ids import MemberId
-from linnet.groups.labels import Purpose
+from linnet.groups import message_crypto, two_party
+from linnet.groups.labels import MemberId, Purpose
 from linnet.groups.prekeys import Prekeys, bundle_of, make_prekeys
-from linnet.groups.two_party import Channel, direct_context, reach_by
+from linnet.groups.two_party import Channel, PeerKeys, direct_context, reach_by
 from linnet.lab.studies.groups.circle import START, Circle, Sent
-from linnet.sim.luck import SeededEntropy
+from linnet.sim.seeded_random import SeededEntropy
 
 SECTION = "groups"
 MEMBERS, MANY = 32, 128
@@ -90,7 +89,9 @@ class Pairs:
         mine, theirs = self._channel(by, to), self._channel(to, by)
         identity = self._prekeys[to].identity.public
         bundle = bundle_of(self._prekeys[to])
-        reach = reach_by(mine, identity, bundle, None, self._ids[by], START) if mine.peer is None else None
+        reach = (
+            reach_by(mine, PeerKeys(identity, bundle), self._ids[by], START) if mine.peer is None else None
+        )
         self._channels[by, to], sealed = two_party.send(
             mine, reach, self._secret(self._prekeys[by]), context, key, self._entropy
         )
@@ -98,10 +99,7 @@ class Pairs:
             theirs,
             self._prekeys[to],
             {},
-            self._ids[by],
-            self._prekeys[by].identity.public,
-            context,
-            sealed,
+            two_party.Incoming(self._ids[by], self._prekeys[by].identity.public, context, sealed),
             START,
         )
         return len(sealed)
@@ -119,15 +117,16 @@ def message_rates(members: int, seconds: float) -> dict[str, float]:
     circle, _ = update(members)
     sender, reader = circle.parties[0], circle.parties[1]
     state, entropy, device = sender.state, sender.entropy, sender.device
-    envelope = sealing.envelope(state, entropy)[1]
+    envelope = message_crypto.envelope(state, entropy)[1]
     clear, sealed = envelope.clear, envelope.seal(_TEXT, _BOUND)
-    key, nonce, padded = envelope.key[:32], envelope.key[32:], sealing.pad(_TEXT)
+    key, nonce, padded = envelope.key[:32], envelope.key[32:], message_crypto.pad(_TEXT)
     bare = ChaCha20Poly1305(key).encrypt(nonce, padded, _BOUND)
     # A state is a value: the same step can be taken from it again and again.
     return {
-        SEAL: per_second(lambda: sealing.envelope(state, entropy)[1].seal(_TEXT, _BOUND), seconds),
+        SEAL: per_second(lambda: message_crypto.envelope(state, entropy)[1].seal(_TEXT, _BOUND), seconds),
         OPEN: per_second(
-            lambda: sealing.open_message(reader.state, device, clear, _BOUND, sealed, circle.now), seconds
+            lambda: message_crypto.open_message(reader.state, device, clear, _BOUND, sealed),
+            seconds,
         ),
         BARE_SEAL: per_second(lambda: ChaCha20Poly1305(key).encrypt(nonce, padded, _BOUND), seconds),
         BARE_OPEN: per_second(lambda: ChaCha20Poly1305(key).decrypt(nonce, bare, _BOUND), seconds),

@@ -15,11 +15,17 @@ import msgspec
 
 from bench.results import Measure, Plan
 from linnet.core.ids import PeerId, TopicId
-from linnet.overlay.trackerless.intersection import BUCKETS, Initiator, Responder
-from linnet.overlay.trackerless.oblivious import RISTRETTO, Group
-from linnet.overlay.trackerless.tags import TopicKeys, topic_keys
-from linnet.sim.ideal_group import IDEAL
-from linnet.sim.luck import SeededEntropy
+from linnet.overlay.gossip.private_set_intersection import (
+    BUCKETS,
+    RISTRETTO,
+    Group,
+    Initiator,
+    Party,
+    Responder,
+)
+from linnet.overlay.gossip.topic_tags import TopicKeys, topic_keys
+from linnet.sim.seeded_random import SeededEntropy
+from linnet.sim.signature_cache import IDEAL
 
 SECTION = "intersections"
 EPOCH = 2800
@@ -48,11 +54,11 @@ def intersect(group: Group, topics: int) -> tuple[int, int]:
     """One run, both sides: how many topics are in common, and the bytes that were sent."""
     ours, theirs = keys_of(topics)
     entropy = SeededEntropy(1, "intersections")
-    asking = Initiator(group, _ONE, _OTHER, ours, EPOCH, entropy)
-    answering = Responder(group, _OTHER, _ONE, theirs, asking.message, entropy)
-    end = asking.answered(answering.message)
-    last, common = answering.ended(end)
-    if set(common) != set(asking.ended(last)):
+    asking = Initiator(Party(_ONE, group, entropy), _OTHER, ours, EPOCH)
+    answering = Responder(Party(_OTHER, group, entropy), _ONE, theirs, asking.message)
+    end = asking.handle_answer(answering.message)
+    last, common = answering.handle_end(end)
+    if set(common) != set(asking.handle_end(last)):
         raise RuntimeError("the two sides do not agree")
     sent = (asking.message, answering.message, end, last)
     return len(common), sum(len(msgspec.msgpack.encode(message)) for message in sent)

@@ -11,10 +11,10 @@ from random import Random
 from bench.rooms_stage import Stage
 from linnet.core.ids import AuthorId
 from linnet.event.event import Verified
-from linnet.rooms.arrival import Arrival
-from linnet.rooms.content import MEMBER, POWER, Member, Membership, Power, body_of, member_key
-from linnet.rooms.governing import FIRST_POWER, Draft
+from linnet.rooms.event_positions import Arrival, Draft
+from linnet.rooms.event_types import MEMBER, POWER, Member, Membership, Power, body_of, member_key
 from linnet.rooms.room import Room
+from linnet.rooms.room_commands import FIRST_POWER
 
 _WINDOW = 1000
 """Events over which a cost is averaged."""
@@ -38,13 +38,13 @@ def costs(length: int) -> tuple[float, float]:
         for room in (ann, bob):
             for verified in made:
                 room.intake.take(Arrival(verified, None, 1, 0), now)
-                room.parts.note_event(verified.events[0])
+                room.note_event(verified.events[0])
         began = time.perf_counter()
         for verified in made:
             cid.intake.take(Arrival(verified, None, 1, 0), now)
         took = time.perf_counter() - began
         for room in (ann, bob, cid):
-            room.parts.out.clear()  # What they ask for is sent to nobody.
+            room.out.clear()  # What they ask for is sent to nobody.
         early += took if done < window else 0.0
         late += took if done >= length - window else 0.0
         done += len(made)
@@ -56,10 +56,7 @@ def _step(luck: Random, done: int, ann: Room, bob: Room, now: float) -> list[Ver
     drafts = [_draft(luck, done)]
     if luck.random() < 0.1:
         drafts.append(Draft("message", None, luck.randbytes(64)))
-    return [
-        room.parts.author.make(draft.kind, draft.key, draft.body, now)
-        for room, draft in zip((ann, bob), drafts, strict=False)
-    ]
+    return [room.author.make(draft, now) for room, draft in zip((ann, bob), drafts, strict=False)]
 
 
 def _draft(luck: Random, done: int) -> Draft:

@@ -12,11 +12,10 @@ from time import process_time
 from bench.intersections import rate
 from bench.results import Measure, Plan
 from linnet.core.ids import Contact, PeerId, TopicId
-from linnet.names.block import Saying, check_block, close_block, open_block
 from linnet.names.derivation import MEMORY, PASSES, Password, derive, stretch
-from linnet.names.records import PlaceRecord
+from linnet.names.records import PlaceRecord, Statement, check_block, open_block, seal_block
 from linnet.sim.clock import START
-from linnet.sim.identities import seeded_identity
+from linnet.sim.seeded_random import seeded_identity
 
 SECTION = "names"
 STRETCHED = "stretch a password"
@@ -39,12 +38,12 @@ def record_rates(seconds: float) -> dict[str, float]:
     who = seeded_identity(0, "bench", START)
     keys = derive(who.author, "music")
     contact = Contact(PeerId(bytes(32)), ("tls://192.0.2.7:7700",))
-    saying = Saying("music", 1, int(START) + 60, (PlaceRecord(TopicId(bytes(32)), (contact,)),))
+    saying = Statement("music", 1, int(START) + 60, (PlaceRecord(TopicId(bytes(32)), (contact,)),))
     luck = Random(1)
-    block = close_block(keys, who.device, who.card, saying, luck.randbytes)
+    block = seal_block(keys, who.device, who.card, saying, luck.randbytes)
     return {
         DERIVED: rate(lambda: derive(who.author, "music").lookup, seconds),
-        CLOSED: rate(lambda: close_block(keys, who.device, who.card, saying, luck.randbytes), seconds),
+        CLOSED: rate(lambda: seal_block(keys, who.device, who.card, saying, luck.randbytes), seconds),
         CHECKED: rate(lambda: check_block(block), seconds),
         OPENED: rate(lambda: open_block(block, keys, who.author, "music"), seconds),
     }

@@ -13,6 +13,7 @@ from bench.intersections import rate
 from bench.results import Measure, Plan
 from bench.rooms import resident_mib
 from linnet.core.ids import AuthorId, TopicId
+from linnet.core.stores import CellDamage
 from linnet.places.channel.membership import Membership
 from linnet.places.deed import Policy
 
@@ -77,6 +78,10 @@ class ReadOnly:
         """All changes, as they are kept."""
         for nym, announced, since, generation, joins in changes(self._rows):
             yield nym + announced.to_bytes(8, "big"), _row.pack(announced, since, generation, joins)
+
+    def take_damage(self) -> list[CellDamage]:
+        """Nothing is damaged."""
+        return []
 
 
 def in_sql(rows: int) -> sqlite3.Connection:

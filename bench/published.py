@@ -9,8 +9,8 @@ import argparse
 from collections.abc import Iterable
 from statistics import mean
 
-from linnet.sim.scenario import StreamScenario
-from linnet.sim.streams import run_streams
+from linnet.sim.streams.course import run_streams
+from linnet.sim.streams.world import StreamScenario
 
 ESTIMATES_MS = {32: 131, 64: 159, 128: 182, 256: 211, 512: 240, 1024: 263, 2048: 287}
 """Nodes, and the mean of all shortest paths in the overlays of the thesis (WebRTC version)."""

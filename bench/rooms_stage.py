@@ -10,19 +10,18 @@ from linnet.core.ids import Contact, TopicId
 from linnet.event.event import Verified
 from linnet.event.signing import Verifier, verify_unit
 from linnet.peer.config import Identity, PeerConfig
-from linnet.peer.interface import Command, Start
+from linnet.peer.interface import AnyCommand, Start
 from linnet.peer.peer import Peer
-from linnet.rooms.arrival import Arrival
-from linnet.rooms.commands import AddRelay, CreateRoom, JoinRoom, MakeTicket
+from linnet.rooms.commands import AddRelay, CreateRoom, JoinRoom, MakeTicket, RoomMade, Sent, TicketMade
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
-from linnet.rooms.results import RoomMade, Sent, TicketMade
+from linnet.rooms.event_positions import Arrival, Draft
 from linnet.rooms.room import Room
-from linnet.sim.identities import seeded_identity
 from linnet.sim.links import LinkModel, constant_latency
 from linnet.sim.network import Network
+from linnet.sim.seeded_random import seeded_identity
 from linnet.store.base import CommittingStore
 from linnet.store.memory import MemoryStore
-from linnet.trace.sink import NullTrace
+from linnet.trace.records import NullTrace
 
 RELAY = "relay"
 _GIB = 1024**3
@@ -59,7 +58,7 @@ class Stage:
         """Where a node is."""
         return Contact(self.identity[name].peer, (f"tls://{name}:1",))
 
-    def get(self, name: str, command: Command, kind: type[R]) -> R:
+    def get(self, name: str, command: AnyCommand, kind: type[R]) -> R:
         """Give a command and run until it is answered."""
         request = self.network.ask(self.identity[name].peer, command)
         self.until(lambda: request in self.network.answers)
@@ -78,7 +77,7 @@ class Stage:
 
     def found(self, founder: str, *members: str, relay: bool) -> None:
         """A room of these."""
-        self.room = self.get(founder, CreateRoom("bench"), RoomMade).room
+        self.room = self.get(founder, CreateRoom("bench", newcomers=None), RoomMade).room
         if relay:
             self.get(founder, AddRelay(self.room, self.contact(RELAY)), Sent)
             self.network.run(self.network.elapsed + 2.0)
@@ -110,12 +109,12 @@ class Stage:
 
 def written(room: Room, count: int, body: bytes, now: float) -> list[Verified]:
     """So many messages of a member, made and signed, and sent to nobody."""
-    author = room.parts.author
+    author = room.author
     made: list[Verified] = []
     for number in range(count):
-        verified = author.make("message", None, body, now + number / 1000)
+        verified = author.make(Draft("message", None, body), now + number / 1000)
         room.intake.take(Arrival(verified, None, 1, 0), now)
-        room.parts.note_event(verified.events[0])
+        room.note_event(verified.events[0])
         made.append(verified)
-    room.parts.out.clear()
+    room.out.clear()
     return made

@@ -9,18 +9,17 @@ import resource
 import sys
 import time
 
+from tests.machines import Flooder
+
 from linnet.peer.interface import NodeMachine
 from linnet.sim.links import LinkModel, aws_latency
 from linnet.sim.network import Network
-from linnet.sim.scenario import StreamScenario
-from linnet.sim.streams import run_streams
-from linnet.sim.world import StreamWorld
+from linnet.sim.streams.course import run_streams
+from linnet.sim.streams.world import StreamScenario, StreamWorld
 from linnet.streams.commands import Publish
-from linnet.testing.machines import Flooder
 from linnet.testing.networks import build, random_edges
 from linnet.trace.columns import ColumnTrace
-from linnet.trace.records import Record
-from linnet.trace.sink import TraceSink
+from linnet.trace.records import Record, TraceSink
 
 
 class Counting:

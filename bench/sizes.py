@@ -11,7 +11,7 @@ import sys
 import time
 
 from linnet.core.ids import AuthorId, EventId, TopicId
-from linnet.event.event import Verified
+from linnet.event.event import Spot, Verified
 from linnet.event.signing import decode_unit, encode_unit, message_tail, sign_unit, verify_unit
 from linnet.identity.cards import issue_card
 from linnet.identity.keys import SigningKey
@@ -30,7 +30,7 @@ def signed(count: int, body: bytes = BODY) -> Verified:
     """A unit of so many events, in the middle of a chain."""
     tails = [message_tail(body, TIME)] * count
     topic, author = TopicId(b"t" * 32), AuthorId(PERSON.public)
-    return sign_unit(DEVICE, topic, author, CARD.device, 1_000, EventId(b"v" * 32), tails)
+    return sign_unit(DEVICE, Spot(topic, author, CARD.device, 1_000, EventId(b"v" * 32)), tails)
 
 
 def unit_of(count: int, body: bytes = BODY) -> bytes:

@@ -1,6 +1,6 @@
-"""A program beside a node that runs already, as `linnet up` does it: it attaches, and uses the same calls.
+"""Attach a program to a running node, such as one that `linnet up` runs, and use the same calls.
 
-Here the node is started first, in a home of its own; on your machine it may run all the time.
+The example starts a node in a home of its own; on your machine a node may run all the time.
 Run it: python examples/beside_a_node.py
 """
 
@@ -24,7 +24,7 @@ async def main() -> None:
             if command == "init":
                 await process.communicate()
         if process.stdout is not None:
-            await process.stdout.readline()  # It says when it is up.
+            await process.stdout.readline()  # The node prints a line when it is up.
         try:
             async with Node(home):
                 pass

@@ -1,6 +1,6 @@
-"""A chat of two nodes: both publish to the same stream, both print what the other one says.
+"""Let two nodes chat: both publish to the same stream, and each prints the other's messages.
 
-Run it: python examples/chat.py. It plays a short conversation and ends.
+Run it: python examples/chat.py. It plays a short conversation and exits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ CONVERSATION = {
 
 
 async def listen(name: str, node: Node, ready: asyncio.Event, turns: asyncio.Queue[str]) -> None:
-    """Print what others say; whoever has heard something may answer."""
+    """Print the other node's messages. Each one received is a turn to answer."""
     heard = 0
     async with node.subscribe("chat") as chat:
         ready.set()
@@ -30,7 +30,7 @@ async def listen(name: str, node: Node, ready: asyncio.Event, turns: asyncio.Que
 
 
 async def talk(nodes: dict[str, Node], turns: asyncio.Queue[str]) -> None:
-    """Whose turn it is says the next line."""
+    """Let the node with the turn publish its next line."""
     lines = {name: iter(texts) for name, texts in CONVERSATION.items()}
     for _ in range(4):
         name = await turns.get()

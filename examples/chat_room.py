@@ -1,6 +1,6 @@
-"""A chat room in a place: guests talk to the host, and a bot there says it again to all.
+"""Run a chat room in a place: guests talk to the host, and a bot there repeats it to all guests.
 
-Whoever may speak to all is the host's to decide: here the bot lets through what is polite.
+The host decides which messages go to all guests: here the bot repeats the polite ones.
 Run it: python examples/chat_room.py
 """
 
@@ -10,17 +10,17 @@ import asyncio
 
 from linnet import Node
 from linnet.identity.text import Sort, to_text
-from linnet.node.place import Place
 from linnet.node.place_messages import Listening
+from linnet.node.places import Place
 
 SAY = "_request_message"
 SAID = "_message_public"
 
 
 async def relay(requests: Listening, place: Place, count: int) -> None:
-    """The bot: what guests ask to say is announced, with who said it.
+    """Announce the requests of guests, each with its author.
 
-    That is the person whose device signed the request, whatever name it gives itself.
+    The author is the person whose device signed the request, whatever name the request claims.
     """
     async for request in requests:
         if request.nym is not None and "please" in request.text:
@@ -43,7 +43,7 @@ async def main() -> None:
             asyncio.TaskGroup() as tasks,
         ):
             tasks.create_task(relay(requests, place, 2))
-            await hers.talk("Milk, please.", SAY, {"_nick": "bea"})  # nobody is taken in by that
+            await hers.talk("Milk, please.", SAY, {"_nick": "bea"})  # the bot ignores the false name
             await hers.talk("Hurry up!", SAY)
             await his.talk("Sugar, please.", SAY)
             seen = 0

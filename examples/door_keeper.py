@@ -1,4 +1,4 @@
-"""A door-keeper: a bot at the door of a closed place lets friends in and sends others elsewhere.
+"""Keep the door of a closed place: a bot admits friends and sends all others to another place.
 
 Run it: python examples/door_keeper.py
 """
@@ -9,13 +9,12 @@ import asyncio
 
 from linnet import Node
 from linnet.core.ids import AuthorId
-from linnet.node.place import Place
-from linnet.node.places import TurnedAway
+from linnet.node.places import Place, TurnedAway
 from linnet.places.deed import Policy
 
 
 async def keep(club: Place, lobby: Place, friends: dict[AuthorId, str], knocks: int) -> None:
-    """Answer so many who knock."""
+    """Answer this number of knocks."""
     elsewhere = await lobby.address()
     async for knock in club.door():
         name = friends.get(knock.nym)

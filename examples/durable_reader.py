@@ -1,6 +1,6 @@
-"""A reader that goes away and comes back: a durable subscription resumes behind the last it handled.
+"""Stop a reader and start it again: a durable subscription resumes after the last handled event.
 
-The reader has a home, so its place survives the process; a storage node keeps what it misses.
+The reader has a home, so its position survives the process. A storage node keeps the events it misses.
 Run it: python examples/durable_reader.py
 """
 
@@ -16,9 +16,9 @@ from linnet.node.home import init
 
 
 async def read(home: Path, count: int) -> list[str]:
-    """Handle so many events, as a program would that is started now and then."""
+    """Handle this number of events, like a program that runs now and then."""
     texts: list[str] = []
-    # A name makes it durable. `since=0` matters only the first time: later it has a place of its own.
+    # The name makes it durable. `since=0` matters only the first time: later it resumes at its position.
     async with Node(home) as reader, reader.subscribe("log", since=0, name="archiver") as log:
         print("resumed" if log.resumed else "new", end=": ")
         async for event in log:
@@ -40,7 +40,7 @@ async def main() -> None:
             )
             await server.publish("log", ["one", "two", "three"])
             first = await read(home, 2)
-            await server.publish("log", ["four", "five"])  # while nobody reads
+            await server.publish("log", ["four", "five"])  # while no reader runs
             rest = await read(home, 3)
     print("nothing lost, nothing twice:", first + rest == ["one", "two", "three", "four", "five"])
 

@@ -1,6 +1,6 @@
-"""Live feeds, all invented: stocks, weather and earthquakes, and five who each want something else of them.
+"""Publish invented live feeds of stocks, weather and earthquakes to five subscribers by content.
 
-Who says something and who wants it meet by what is said. Run it: python examples/feeds.py
+Each subscriber states a predicate, and receives the events that satisfy it. Run it: python examples/feeds.py
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from linnet import Node, NodeConfig
-from linnet.node.content_section import ContentSection
-from linnet.node.kademlia_section import KademliaSection
+from linnet.node.config import ContentSection, KademliaSection
 
 ON = ContentSection(enabled=True)
 FEEDS = {

@@ -1,6 +1,6 @@
-"""A file drop: a large file streams through a place, is interrupted at both ends, and arrives whole.
+"""Stream a large file through a place, interrupt it at both ends, and receive it whole.
 
-Neither end holds more of it in memory than a few pieces.
+Neither end holds more than a few fragments of the file in memory.
 Run it: python examples/file_drop.py
 """
 

@@ -1,6 +1,6 @@
-"""Three laptops on a LAN without internet chat in an encrypted room; one reconnects, and the fourth gets it.
+"""Let three laptops on a LAN without internet chat in an encrypted room; a remote member catches up later.
 
-There is no tracker and no relay: laptops find each other by multicast. The loopback stands for the LAN.
+There is no tracker and no relay: the laptops find each other by multicast. The loopback stands for the LAN.
 Run it: python examples/lan_chat.py
 """
 
@@ -44,12 +44,12 @@ async def main() -> None:
         ada, bea, cai = [await laptop.join_room((await room.invite()).text) for laptop in laptops]
         await asyncio.gather(*map(ready, laptops, (ada, bea, cai)))
         for laptop in laptops:
-            await laptop.block(remote.peer)  # The way to the internet is gone.
+            await laptop.block(remote.peer)  # The laptop loses the internet.
         for joined, name in ((ada, "ada"), (bea, "bea"), (cai, "cai")):
             await joined.send(f"{name} is here")
         await read("cai, on the LAN,", cai, 3)
         await read("the remote one, meanwhile,", room, 0)
-        await laptops[0].block(remote.peer, blocked=False)  # Ada, and she alone, is back.
+        await laptops[0].block(remote.peer, blocked=False)  # Only Ada has the internet again.
         await read("the remote one", room, 3)
         await room.send("so am I")
         await read("cai, through ada,", cai, 4)

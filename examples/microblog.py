@@ -1,6 +1,6 @@
-"""A microblog: one writes, others read, also what was written before they came.
+"""Write a microblog: readers get new posts and also the posts from before they entered.
 
-The blog is a place that everyone may enter unasked, with all of its history open.
+The blog is a place that everyone may enter unannounced, with all of its history open.
 Run it: python examples/microblog.py
 """
 
@@ -23,7 +23,7 @@ async def main() -> None:
             print(f"{post.number}: {post.text}")
         print("from:", (await read.look("_name"))["_name"].decode())
 
-        # What comes next is news. Keep-alives and notices are for others: only posts are wanted.
+        # Subscribe to new posts alone; other methods, such as keep-alives, are left out.
         async with read.listen("_message_post") as news:
             await blog.announce("Note G is done.", "_message_post")
             async for post in news:

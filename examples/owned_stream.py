@@ -1,4 +1,4 @@
-"""A stream that belongs to somebody: its owner decides who may publish, every node enforces it.
+"""Publish in an owned stream: the owner decides who may publish, and every node enforces it.
 
 The name of an owned stream begins with its owner's person id.
 Run it: python examples/owned_stream.py
@@ -27,7 +27,7 @@ async def main() -> None:
 
 
 async def hear_and_answer(node: Node, stream: str) -> str:
-    """Read the stream from its beginning; who has heard its owner knows the rule."""
+    """Read the stream from its beginning, and so learn the owner's rule; then try to publish."""
     async with node.subscribe(stream, since=0) as reading:
         event = await anext(aiter(reading))
         try:

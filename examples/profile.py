@@ -1,6 +1,6 @@
-"""A user profile: fields that friends watch, and can look at when its owner is away.
+"""Share a user profile: friends watch its fields, and can read them when its owner is offline.
 
-A profile is a place whose objects are the fields; every friend has a copy of all of them.
+A profile is a place whose state variables are the fields; every friend has a copy of all of them.
 Run it: python examples/profile.py
 """
 
@@ -28,7 +28,7 @@ async def main() -> None:
             change = await anext(watching)
             print(f"gone: {change.name}" if change.value is None else "still there")
             await watching.aclose()
-        # Ada is away now.
+        # Ada is offline now.
         for name, value in (await friend.look("_profile")).items():
             print(f"offline: {name} is {value.decode()}")
 

@@ -1,6 +1,6 @@
-"""Two nodes on this machine: one says something in a stream, the other hears it.
+"""Publish and subscribe with two nodes on this machine.
 
-A tracker tells nodes of the same stream about each other; here the first node is one as well.
+A tracker makes nodes of the same stream neighbours; here the first node is also a tracker.
 Run it: python examples/publish_and_subscribe.py
 """
 

@@ -1,6 +1,6 @@
-"""A room of two with a relay: one says something while the other is away, and learns when it arrives.
+"""Send a message to an offline member through a relay, and learn when it arrives.
 
-Nothing is handed over but the text of an invitation. The relay carries what it cannot read.
+The members exchange only the text of an invitation. The relay carries ciphertext.
 Run it: python examples/room.py
 """
 
@@ -45,7 +45,7 @@ async def main() -> None:
             async with Node(home) as bea:
                 await bea.join_room((await room.invite()).text)
                 print("members:", await all_with_keys(room))
-            # Bea is away now; the relay is not.
+            # Bea is offline now; the relay is online.
             await room.send("Did it arrive?")
             print("while bea is away:", await fate(room, "at_relay"))
             async with Node(home) as bea:

@@ -1,13 +1,13 @@
-"""The shipped node in simulation: how much does a larger network cost?
+"""Simulate the shipped node: how much does a larger network cost?
 
-Virtual time, seeded links with the latencies between 16 regions; equal seeds give equal runs.
+Time is virtual, and seeded links have the latencies between 16 regions. Equal seeds give equal runs.
 Run it: python examples/simulate.py (needs linnet[sim])
 """
 
 from __future__ import annotations
 
-from linnet.sim.scenario import StreamScenario
-from linnet.sim.streams import run_streams
+from linnet.sim.streams.course import run_streams
+from linnet.sim.streams.world import StreamScenario
 
 
 def main() -> None:

@@ -21,30 +21,26 @@ from time import perf_counter
 from linnet.content.config import ContentConfig
 from linnet.core.effects import AfterCommit, CancelTimer, Deliver, SetTimer
 from linnet.core.ids import Contact, PeerId, TopicId
-from linnet.edge.proxy_commands import Sleep, Wake
-from linnet.edge.proxy_config import EdgeConfig
+from linnet.edge.commands import Sleep, Wake
+from linnet.edge.config import EdgeConfig
 from linnet.identity.text import Sort, to_text
 from linnet.names.commands import PublishName, Resolved, ResolveName
 from linnet.overlay.kademlia.config import KademliaConfig
 from linnet.peer.config import PeerConfig
 from linnet.peer.interface import Effect, Handed, Start
-from linnet.sim.content import ContentScenario, run_content
-from linnet.sim.content_workload import Course
-from linnet.sim.groups import run_groups
-from linnet.sim.groups_report import GroupScenario
-from linnet.sim.hosts import Host
+from linnet.sim.content.scenario import ContentScenario, Course, run_content
+from linnet.sim.groups.scenario import GroupScenario, run_groups
 from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.named_nodes import NamedNodes
 from linnet.sim.nemesis.course import run_course
 from linnet.sim.network import Network
-from linnet.sim.overlay import run_overlay
-from linnet.sim.overlay_report import OverlayScenario
-from linnet.sim.places import PlacesScenario, run_places
-from linnet.sim.rooms import run_rooms
-from linnet.sim.rooms_scenario import RoomScenario
-from linnet.sim.scenario import StreamScenario
-from linnet.sim.streams import run_streams
-from linnet.testing.safety import Burglar
+from linnet.sim.overlay.course import run_overlay
+from linnet.sim.overlay.scenario import OverlayScenario
+from linnet.sim.places.scenario import PlacesScenario, run_places
+from linnet.sim.rooms.scenario import RoomScenario, run_rooms
+from linnet.sim.streams.course import run_streams
+from linnet.sim.streams.world import StreamScenario
+from linnet.sim.wires import Host
 from linnet.trace.columns import ColumnTrace
 
 ROOT = Path(__file__).parents[1]
@@ -192,7 +188,7 @@ ANCHORS: dict[str, Callable[[], str]] = {
             OverlayScenario(nodes=60, topics=10, subscriptions=3, rounds=10, warmup=10, seed=4)
         ).trace_sha256
     ),
-    "groups": lambda: run_groups(GroupScenario(members=8, ops=40, seed=4), Burglar).trace_sha256,
+    "groups": lambda: run_groups(GroupScenario(members=8, ops=40, seed=4)).trace_sha256,
     "names": run_names,
     "edge": run_edge,
     **{

@@ -15,13 +15,13 @@ DEPARTURES = {
     "0017-overlays-without-trackers.md": (
         "One more overlay behind the same interface",
         "Pulls with bounded self-introduction",
-        "A filter is released once in an epoch",
+        "A node releases one filter per epoch",
         "Searches are the way in",
         "Intersections are those of decision 0015",
         "Neighbours agree",
-        "A ring that has formed is spoken about once in six rounds",
+        "A formed ring gossips once in six rounds",
         "The secret of a room's topic is its id",
-        "On a local network no filter is shown",
+        "A local network gets no filter",
     ),
 }
 """What is otherwise in the code: each is a point of the decision."""

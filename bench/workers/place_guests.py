@@ -11,7 +11,7 @@ from msgspec import Struct
 from bench.workers.place_nodes import PlaceNode
 from bench.workers.talk import Arrived, Expect, Expecting, Linked, Ready, orders, role, say
 from linnet.core.ids import TopicId
-from linnet.node.addresses import parse_contact
+from linnet.identity.addresses import parse_contact
 from linnet.node.running import run
 from linnet.places.commands import Entered, EnterPlace
 

@@ -10,7 +10,7 @@ from linnet.core.ids import TopicId
 from linnet.delivery.commands import Consumed
 from linnet.node.config import NodeConfig
 from linnet.node.library import Node
-from linnet.peer.interface import Command, Handed
+from linnet.peer.interface import AnyCommand, Handed
 from linnet.places.commands import Watching, WatchPlace
 from linnet.places.items import Body
 
@@ -27,9 +27,9 @@ class PlaceNode(Node):
         super().__init__(config=config or NodeConfig())
         self._heard: Callable[[int], None] = lambda size: None
 
-    async def get(self, command: Command, kind: type[R]) -> R:
+    async def get(self, command: AnyCommand, kind: type[R]) -> R:
         """Give a command that has to be answered in this way."""
-        result = await self._ask(command)
+        result = await self.ask(command)
         if not isinstance(result, kind):
             raise TypeError(f"{type(command).__name__}: {result!r}")
         return result
@@ -37,7 +37,7 @@ class PlaceNode(Node):
     async def watch(self, place: TopicId, heard: Callable[[int], None]) -> None:
         """Count the bytes of bodies as they come."""
         self._heard = heard
-        await self.get(WatchPlace(WATCHER, place), Watching)
+        await self.get(WatchPlace(WATCHER, place, objects=""), Watching)
 
     def _delivered(self, effect: Deliver[Handed]) -> None:
         if effect.subscription != WATCHER:

@@ -9,11 +9,10 @@ from msgspec import Struct
 
 from bench.machine import resident_bytes
 from bench.workers.talk import Simulated, Weighed, role, say
-from linnet.sim.scenario import STREAM, StreamScenario
-from linnet.sim.streams import run_streams
-from linnet.sim.world import StreamWorld
+from linnet.sim.streams.course import run_streams
+from linnet.sim.streams.world import STREAM, StreamScenario, StreamWorld
 from linnet.streams.commands import Publish
-from linnet.trace.sink import NullTrace
+from linnet.trace.records import NullTrace
 
 
 class SimulationRole(Struct, frozen=True):

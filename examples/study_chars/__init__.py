@@ -1,1 +1,1 @@
-"""A study of its own: how long is a message? docs/lab/write-your-own-study.md explains it."""
+"""An example of a study: how long is a message? docs/lab/write-your-own-study.md explains it."""

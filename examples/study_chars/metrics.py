@@ -1,4 +1,4 @@
-"""What is measured."""
+"""The measurement: lengths pooled over all chats."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from pyspark.sql import functions as F
 
 
 def pooled(lengths: DataFrame) -> dict[int, int]:
-    """Counts by bin over all chats; there are a few hundred bins, so they can be brought here."""
+    """Sum the counts by bin over all chats. A few hundred bins fit into the driver."""
     sums = lengths.groupBy("bin").agg(F.sum("count").alias("count"))
     return {row["bin"]: row["count"] for row in sums.orderBy("bin").collect()}

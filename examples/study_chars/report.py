@@ -1,4 +1,4 @@
-"""What is said about it."""
+"""The report: figures, a check and a plot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from linnet.lab.report.published import read_published
 
 
 def report(counts: bins.Bins, texts: int, stages: tuple[StageCost, ...]) -> Report:
-    """The report of the study, from what was measured alone."""
+    """Build the report of the study from the measured counts alone."""
     published = read_published("examples.study_chars")
     over_100 = 100 * (1 - bins.share_within(counts, 100))
     return Report(

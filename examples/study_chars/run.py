@@ -1,4 +1,4 @@
-"""What is made of it: how often each length occurs, as integers, small whatever the size of the input."""
+"""The run: how often each length occurs, as integers, in a table that is small for any input."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ LENGTHS = Table(
 
 
 def lengths(texts: DataFrame) -> DataFrame:
-    """Messages per chat and bin of their length. Grain: one row per (chat, bin)."""
+    """Count messages per chat and bin of their length. Grain: one row per (chat, bin)."""
     binned = texts.select("chat", bin_column(F.col("chars").cast("bigint")).alias("bin"))
     return binned.groupBy("chat", "bin").agg(F.count(F.lit(1)).alias("count"))

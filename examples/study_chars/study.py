@@ -17,14 +17,14 @@ from linnet.lab.tables import MESSAGES
 
 
 class Parameters(Struct, frozen=True):
-    """What can be chosen."""
+    """The parameters of the study."""
 
     chats: Path
-    """Where `linnet lab ingest` or `linnet lab generate chats` wrote."""
+    """The folder that `linnet lab ingest` or `linnet lab generate chats` wrote."""
 
 
 def study(workshop: Workshop, parameters: Parameters, tell: Callable[[str], None]) -> Report:
-    """Run what does not stand yet, and report."""
+    """Run the stages that are missing, and report."""
     messages = open_table(workshop.spark, parameters.chats / "messages", MESSAGES)
     made = workshop.stage(
         "lengths", LENGTHS, lambda: lengths(texts(messages.frame)), inputs=[messages], parameters={}

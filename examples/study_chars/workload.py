@@ -1,4 +1,4 @@
-"""What is looked at: messages that are words."""
+"""The input: messages with text."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from pyspark.sql import functions as F
 
 
 def texts(messages: DataFrame) -> DataFrame:
-    """Chat and length of each message with text. Grain: that of `messages`, rows may repeat."""
+    """Select chat and length of each message with text. Grain: that of `messages`; rows may repeat."""
     return messages.where(F.col("kind") == "text").select("chat", "chars")

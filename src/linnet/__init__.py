@@ -10,12 +10,13 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from linnet.api.errors import NodeUnreachable
     from linnet.core.errors import BadText, ConfigError, LinnetError, Refused, StoreError
     from linnet.core.reasons import Reason
     from linnet.delivery.items import CaughtUp, Ended, Missed, Overdue
+    from linnet.delivery.receipts import Fate, ReceiverFate
     from linnet.event.event import Event
-    from linnet.node.attached import AttachedNode, AttachedSubscription
-    from linnet.node.caller import NodeUnreachable
+    from linnet.node.attached import AttachedNode
     from linnet.node.config import (
         LanSection,
         NodeConfig,
@@ -27,18 +28,17 @@ if TYPE_CHECKING:
     )
     from linnet.node.home import HomeBusy, HomeError
     from linnet.node.library import Node
-    from linnet.node.room import Room
+    from linnet.node.rooms import Room
     from linnet.node.subscription import Subscription
     from linnet.overlay.config import Overlay
     from linnet.peer.interface import NodeStatus
     from linnet.rooms.config import RelayPolicy, RoomsConfig
-    from linnet.rooms.content import JoinRule, Membership
-    from linnet.rooms.invitation import Invitation
-    from linnet.streams.commands import Fate, Policy, Published
+    from linnet.rooms.event_types import JoinRule, Membership
+    from linnet.rooms.invitations import Invitation
+    from linnet.streams.commands import Policy, Published
 
 __all__ = [
     "AttachedNode",
-    "AttachedSubscription",
     "BadText",
     "CaughtUp",
     "ConfigError",
@@ -63,6 +63,7 @@ __all__ = [
     "Policy",
     "Published",
     "Reason",
+    "ReceiverFate",
     "Refused",
     "RelayPolicy",
     "RelaySection",
@@ -78,10 +79,11 @@ __all__ = [
 _MODULES = {
     "linnet.core.errors": ("BadText", "ConfigError", "LinnetError", "Refused", "StoreError"),
     "linnet.core.reasons": ("Reason",),
+    "linnet.delivery.receipts": ("Fate", "ReceiverFate"),
     "linnet.delivery.items": ("CaughtUp", "Ended", "Missed", "Overdue"),
     "linnet.event.event": ("Event",),
-    "linnet.node.attached": ("AttachedNode", "AttachedSubscription"),
-    "linnet.node.caller": ("NodeUnreachable",),
+    "linnet.node.attached": ("AttachedNode",),
+    "linnet.api.errors": ("NodeUnreachable",),
     "linnet.node.home": ("HomeBusy", "HomeError"),
     "linnet.node.config": (
         "LanSection",
@@ -93,14 +95,14 @@ _MODULES = {
         "TrackerSection",
     ),
     "linnet.node.library": ("Node",),
-    "linnet.node.room": ("Room",),
+    "linnet.node.rooms": ("Room",),
     "linnet.node.subscription": ("Subscription",),
     "linnet.overlay.config": ("Overlay",),
     "linnet.peer.interface": ("NodeStatus",),
     "linnet.rooms.config": ("RelayPolicy", "RoomsConfig"),
-    "linnet.rooms.content": ("JoinRule", "Membership"),
-    "linnet.rooms.invitation": ("Invitation",),
-    "linnet.streams.commands": ("Fate", "Policy", "Published"),
+    "linnet.rooms.event_types": ("JoinRule", "Membership"),
+    "linnet.rooms.invitations": ("Invitation",),
+    "linnet.streams.commands": ("Policy", "Published"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

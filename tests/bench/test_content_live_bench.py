@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from bench import content_live
-from linnet.node.content_types import ContentPublishReply
-from linnet.sim.content import Variant
-from linnet.sim.content_workload import Course, Workload
+from linnet.api.content import ContentSaid
+from linnet.core.ids import EventId
+from linnet.sim.content.scenario import Course, Variant, Workload
 
 
 def said(workload: Workload) -> content_live.Said:
     return [
-        (one, ContentPublishReply(f"event{number}", 1, 0, ()))
+        (one, ContentSaid(EventId(number.to_bytes(32)), 1, 0, ()))
         for number, one in enumerate(workload.publications())
     ]
 

@@ -8,8 +8,8 @@ from bench.results import Comparison, Measure, Plan
 from bench.targets import compare
 
 from bench import intersections
-from linnet.overlay.trackerless.oblivious import RISTRETTO
-from linnet.sim.ideal_group import IDEAL
+from linnet.overlay.gossip.private_set_intersection import RISTRETTO
+from linnet.sim.signature_cache import IDEAL
 
 
 def test_runs_and_their_ceiling_are_measured(tmp_path: Path) -> None:

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.cli.shell import Linnet
-from tests.cli.village import LINNET, Tea, up
-
-__all__ = ["LINNET"]
+from tests.cli.village import Tea, up
 
 
 @pytest.fixture(scope="session")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linnet]:
     """The command line in the home of a running node."""
-    home = tmp_path_factory.mktemp("cli") / "node"
-    shell = Linnet(home)
+    shell = Linnet(tmp_path_factory.mktemp("cli") / "node")
     shell.ok("init", "--label", "shared")
-    command = [*LINNET, "up", "--home", str(home), "--tracker-role", "--store", "kept", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        ready = json.loads(process.stdout.readline())
-        shell.address = ready["address"]
-        try:
-            yield shell
-        finally:
-            process.terminate()
-            assert process.wait(20) == 0
+    with shell.up("--tracker-role", "--store", "kept"):
+        yield shell
 
 
 @pytest.fixture(scope="session")

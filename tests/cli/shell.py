@@ -8,13 +8,15 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from typer.testing import CliRunner, Result
 
 from linnet.cli.app import app
 
+LINNET = (sys.executable, "-m", "linnet.cli")
 COMMANDS_WITHOUT_HOME = ("sim", "demo", "play", "--version", "--help")
 
 
@@ -50,10 +52,23 @@ class Linnet:
         assert "Traceback" not in result.stderr
         return result.stderr.strip()
 
+    @contextlib.contextmanager
+    def up(self, *options: str) -> Iterator[Self]:
+        """The node of the home, in a process of its own."""
+        command = [*LINNET, "up", "--home", str(self.home), "--json", *options]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            self.address = json.loads(process.stdout.readline())["address"]
+            try:
+                yield self
+            finally:
+                process.terminate()
+                assert process.wait(20) == 0
+
     def at_terminal(self, *words: str) -> bytes:
         """What a command in a process of its own writes to a terminal."""
         leader, follower = pty.openpty()
-        command = [sys.executable, "-m", "linnet.cli", *words, "--home", str(self.home)]
+        command = [*LINNET, *words, "--home", str(self.home)]
         written = b""
         with subprocess.Popen(command, stdout=follower, stderr=follower, stdin=follower) as process:
             os.close(follower)

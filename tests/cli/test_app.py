@@ -10,7 +10,7 @@ import typer
 from tests.cli.shell import Linnet
 from typer.testing import CliRunner
 
-from linnet.cli.app import app, told
+from linnet.cli.app import add_deferred, app, group, told
 from linnet.cli.exits import EXIT_CODES, Failure
 
 COMMANDS = [
@@ -68,14 +68,14 @@ def test_nothing_heavy_is_imported_for_help() -> None:
     assert commands == {f"linnet.cli.{name}" for name in LISTING}, "no command is imported to be listed"
 
 
-LISTING = (*("app", "content", "deferred", "exits", "name", "name.group", "output", "place"),)
+LISTING = ("app", "exits", "options", "output")
 
 
 def test_a_command_that_asks_the_node_imports_little_and_no_other_command(tmp_path: Path) -> None:
     found = imported(CALL.format(["status", "--home", str(tmp_path / "none")]))
     assert not (HEAVY | {"rich", "linnet.peer.peer", "linnet.net.driver"}) & found
     assert "linnet.cli.status" in found
-    assert not {"linnet.cli.publish", "linnet.cli.room.send", "linnet.cli.lab.ingest"} & found
+    assert not {"linnet.cli.stream.events", "linnet.cli.room.messages", "linnet.cli.lab.workloads"} & found
 
 
 def test_the_library_imports_what_runs_a_node_when_one_runs() -> None:
@@ -112,3 +112,17 @@ def test_the_module_is_the_command() -> None:
         [sys.executable, "-m", "linnet.cli", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("linnet ")
+
+
+def test_a_command_is_listed_without_being_loaded_and_loaded_to_be_called(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("linnet.cli.app.told", lambda command: lambda: typer.echo("called"))
+    app = group()
+    add_deferred(app, "lost", "nowhere:lost", "It is not there.")
+    add_deferred(app, "leave", "place.places:leave", "Leave.")
+    listed = CliRunner().invoke(app, ["--help"]).stdout
+    assert "It is not there." in listed
+    assert CliRunner().invoke(app, ["leave"]).stdout == "called\n"
+    assert "Exit status" in CliRunner().invoke(app, ["leave", "--help"]).stdout
+    assert isinstance(CliRunner().invoke(app, ["lost"]).exception, ModuleNotFoundError)

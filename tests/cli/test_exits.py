@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from linnet.api.errors import ControlError, ErrorView, NodeUnreachable
 from linnet.cli.exits import ExitCode, Failure, status_and_words
 from linnet.core.errors import BadText, ConfigError, LinnetError, Refused, StoreError
 from linnet.core.reasons import Reason
-from linnet.node.client import ControlError, NodeUnreachable
 from linnet.node.home import HomeBusy, HomeError
 from linnet.node.keyfiles import KeyFileError
 
@@ -19,8 +19,8 @@ from linnet.node.keyfiles import KeyFileError
         (Refused(Reason.TOO_LARGE), 1),
         (StoreError("full"), 1),
         (NodeUnreachable("nobody"), 69),
-        (ControlError(409, "too_large", "it is", ""), 1),
-        (ControlError(400, "bad_request", "it is", ""), 2),
+        (ControlError(409, ErrorView("too_large", "it is")), 1),
+        (ControlError(400, ErrorView("bad_request", "it is")), 2),
         (ConfigError("line 3"), 78),
         (HomeError("no home"), 78),
         (HomeBusy("in use"), 78),
@@ -33,5 +33,6 @@ def test_every_error_has_its_status(error: LinnetError, code: int) -> None:
 
 def test_the_hint_of_a_node_is_passed_on() -> None:
     assert (
-        status_and_words(ControlError(403, "blocked", "by you", "unblock"))[1] == "blocked: by you; unblock"
+        status_and_words(ControlError(403, ErrorView("blocked", "by you", "unblock")))[1]
+        == "blocked: by you; unblock"
     )

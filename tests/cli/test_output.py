@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import io
+import sys
 import unicodedata
 
 import msgspec
@@ -9,11 +11,13 @@ from hypothesis import strategies as st
 
 from linnet.cli.output import (
     counted,
+    file_bar,
     harmless,
     json_text,
     listed,
     paragraphs,
     plain,
+    progress_bar,
     say,
     say_json,
     say_table,
@@ -102,3 +106,29 @@ def test_bytes_as_people_read_them() -> None:
         "2.5 MB",
         "3.0 GB",
     ]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_bar_where_somebody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = Terminal()
+    monkeypatch.setattr(sys, "stderr", watched)
+    with file_bar("cat.png", quiet=False) as progress:
+        progress(5, 10)
+    with progress_bar(quiet=False) as show:
+        show(0.5, "half of it")
+    assert "cat.png" in watched.getvalue()
+    assert "half of it" in watched.getvalue()
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_nothing_where_nobody_does(quiet: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    unseen = Terminal() if quiet else io.StringIO()
+    monkeypatch.setattr(sys, "stderr", unseen)
+    with file_bar("cat.png", quiet) as progress, progress_bar(quiet) as show:
+        progress(5, 10)
+        show(0.5, "half of it")
+    assert unseen.getvalue() == ""

@@ -6,8 +6,7 @@ import socket
 import subprocess
 
 import pytest
-from tests.cli.conftest import LINNET
-from tests.cli.shell import Linnet
+from tests.cli.shell import LINNET, Linnet
 
 from linnet.core.errors import ConfigError
 from linnet.identity.text import Sort, to_text
@@ -34,17 +33,30 @@ def test_it_says_its_address_and_stops_on_a_signal(shell: Linnet, number: signal
     assert (process.returncode, out, err) == (0, "", "")
 
 
+def _run(shell: Linnet, *options: str) -> tuple[list[str], str]:
+    """What a start says until it is ready, and beside it; it is stopped then."""
+    command = [*LINNET, "up", "--home", str(shell.home), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = [process.stdout.readline()]
+        while said[-1] and not said[-1].startswith("ready"):
+            said.append(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 0, err
+    return said, err
+
+
+def _started(shell: Linnet, *options: str) -> list[str]:
+    return _run(shell, *options)[0]
+
+
 def test_the_port_is_the_same_at_the_next_start_and_it_is_said_if_it_is_not(shell: Linnet) -> None:
     shell.ok("init")
-    command = [*LINNET, "up", "--home", str(shell.home), "--json"]
 
     def started() -> tuple[str, str]:
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            address = json.loads(process.stdout.readline())["address"]
-            process.terminate()
-            _, told = process.communicate(timeout=20)
-        return address, told
+        said, told = _run(shell)
+        return said[0].split()[1], told
 
     first, _ = started()
     assert started() == (first, "")
@@ -65,20 +77,6 @@ def test_a_wrong_configuration_is_named_with_its_line(shell: Linnet) -> None:
         file.write("\n[trace]\nlevel = 3\n")
     said = shell.fails(78, "up")
     assert "linnet.toml:" in said
-
-
-def _started(shell: Linnet, *options: str) -> list[str]:
-    """What a start says until it is ready; it is stopped then."""
-    command = [*LINNET, "up", "--home", str(shell.home), *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        said = [process.stdout.readline()]
-        while said[-1] and not said[-1].startswith("ready"):
-            said.append(process.stdout.readline())
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
-    assert process.returncode == 0, err
-    return said
 
 
 def test_a_start_without_options_is_like_the_last_one_with_some(shell: Linnet) -> None:
@@ -175,26 +173,14 @@ def test_the_relay_role_turns_on_what_the_file_says_of_it(shell: Linnet) -> None
     with (shell.home / "linnet.toml").open("a") as file:
         file.write('\n[relay]\nhttp = "127.0.0.1:0"\n')
     assert "linnet up --role relay" in shell.fails(78, "up")
-    command = [*LINNET, "up", "--home", str(shell.home), "--role", "relay", "--allow", "anyone"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("address ")
-        assert process.stdout.readline().startswith("ready")
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
-    assert process.returncode == 0, err
+    address, ready = _started(shell, "--role", "relay", "--allow", "anyone")
+    assert (address.split()[0], ready.split()[0]) == ("address", "ready")
 
 
 def test_kept_options_that_are_not_used_any_more_are_told(shell: Linnet) -> None:
     shell.ok("init")
     _started(shell, "--role", "relay", "--role", "tracker")
-    command = [*LINNET, "up", "--home", str(shell.home), "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("address")
-        assert process.stdout.readline().startswith("ready")
-        process.terminate()
-        _, told = process.communicate(timeout=20)
+    _, told = _run(shell, "--listen", "127.0.0.1:0")
     assert told == (
         "linnet: kept options that are not used any more: --role relay --role tracker; "
         "to have them back: linnet up --role relay --role tracker --listen 127.0.0.1:0\n"

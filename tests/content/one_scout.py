@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from random import Random
+from tests.content.directories import Known
+from tests.content.one_event import lone_context
 
 from linnet.content.attribute_keys import Directory, Located, attribute_key, distance
 from linnet.content.commands import Match, PublishContent
@@ -14,16 +15,12 @@ from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import LinkDown, LinkUp
 from linnet.core.reasons import Reason
-from linnet.delivery.config import DeliveryConfig
-from linnet.delivery.context import Context
 from linnet.event.event import Unverified
-from linnet.event.signing import verify_unit
 from linnet.identity.cards import Card
 from linnet.machine.outbox import Outbox
-from linnet.overlay.kademlia.ids import NodeId
+from linnet.overlay.kademlia.routing_table import NodeId
 from linnet.sim.clock import START
-from linnet.sim.identities import seeded_identity
-from linnet.store.memory import MemoryStore
+from linnet.sim.seeded_random import seeded_identity
 from linnet.testing.lone_part import LonePart, Said
 from linnet.trace.records import Kind, Record
 
@@ -35,22 +32,12 @@ IDENTITIES = sorted(
 NEAR, OWN, FAR, FARTHER = (identity.peer for identity in IDENTITIES)
 
 
-class Known:
-    """A directory of one."""
-
-    def closest(self, key: NodeId, count: int) -> list[Contact]:
-        return [Contact(NEAR, ("tls://near:1",))]
-
-
 class LoneScout(LonePart):
     """ScoutSubs of a node; what its subscriptions are handed is delivered under their own numbers."""
 
     def __init__(self, place: int, directory: Directory, config: ContentConfig | None = None) -> None:
         identity, out = IDENTITIES[place], Outbox()
-        context = Context(
-            identity.device, identity.card, MemoryStore(), DeliveryConfig(), Random(1), verify_unit
-        )
-        chosen = config or ContentConfig()
+        context, chosen = lone_context(identity), config or ContentConfig()
         self.scout = Scout(context, chosen, directory, out, self._hand, lambda: out)
         super().__init__(self.scout, out)
 
@@ -82,7 +69,7 @@ class LoneScout(LonePart):
 
 
 def scout(config: ContentConfig | None = None) -> LoneScout:
-    machine = LoneScout(1, Known(), config)
+    machine = LoneScout(1, Known(NEAR, hints=("tls://near:1",)), config)
     for peer in (NEAR, FAR, FARTHER):
         machine.up(peer)
     return machine

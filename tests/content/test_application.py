@@ -5,12 +5,12 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from tests.content.test_scout import chain, outcome
+from tests.content.chains import chain, fates
 
-from linnet.content.commands import Fate
+from linnet.content.commands import AttributeFate
 from linnet.content.config import ContentConfig
 from linnet.content.predicate import read_attributes, read_predicate
-from linnet.sim.content_world import ContentWorld
+from linnet.sim.content.world import ContentWorld
 from linnet.trace.columns import ColumnTrace
 from linnet.trace.records import Kind
 
@@ -46,7 +46,7 @@ def later(trace: ColumnTrace, kind: Kind) -> list[str]:
 @pytest.mark.parametrize(("silent", "limit"), [(False, 0.5), (True, 7.0)])
 def test_one_dead_subscriber_does_not_hold_up_the_publisher(silent: bool, limit: float) -> None:
     trace = ColumnTrace()
-    world, (first, second, third, *_) = chain(4, "stock", trace=trace)
+    world, (first, second, third, *_) = chain(4, trace=trace)
     for name in (second, third):
         world.subscribe(name, "stock")
     world.run(3.0)
@@ -54,8 +54,8 @@ def test_one_dead_subscriber_does_not_hold_up_the_publisher(silent: bool, limit:
     request = world.publish(first, "stock", b"x")
     assert answered_after(world, request, 60.0) <= limit
     dead = (world.identities[third].peer,)
-    assert outcome(world, request).fates == (
-        Fate("stock", 1, 0, None, matches=1, settled=False, silent=dead),
+    assert fates(world, request) == (
+        AttributeFate("stock", 1, 0, None, matches=1, settled=False, silent=dead),
     )
     assert world.bodies(second) == [b"x"]
     world.run(120.0)
@@ -64,14 +64,14 @@ def test_one_dead_subscriber_does_not_hold_up_the_publisher(silent: bool, limit:
 
 def test_who_comes_back_in_time_is_in_the_trace_though_the_publisher_was_answered() -> None:
     trace = ColumnTrace()
-    world, (first, second, third, *_) = chain(4, "stock", trace=trace)
+    world, (first, second, third, *_) = chain(4, trace=trace)
     world.keep(third, "stock", "kept")
     world.subscribe(second, "stock")
     world.run(3.0)
     world.crash(third)
     request = world.publish(first, "stock", b"x")
     world.run(1.0)
-    assert not outcome(world, request).fates[0].settled
+    assert not fates(world, request)[0].settled
     world.come_back(third)
     world.keep(third, "stock", "kept")
     world.run(60.0)
@@ -81,38 +81,38 @@ def test_who_comes_back_in_time_is_in_the_trace_though_the_publisher_was_answere
 
 
 def test_with_confirm_the_silent_are_waited_for_so_long_and_no_longer() -> None:
-    world, (first, second, third, *_) = chain(4, "stock")
+    world, (first, second, third, *_) = chain(4)
     for name in (second, third):
         world.subscribe(name, "stock")
     world.run(3.0)
     world.crash(third)
     brief = world.publish(first, "stock", b"x", confirm=5.0)
     assert 5.0 <= answered_after(world, brief, 60.0) <= 5.1
-    assert not outcome(world, brief).fates[0].settled
+    assert not fates(world, brief)[0].settled
     patient = world.publish(first, "stock", b"y", confirm=300.0)
     assert answered_after(world, patient, 300.0) < 100.0
-    assert outcome(world, patient).fates == (Fate("stock", 1, 1, None, matches=1),)
+    assert fates(world, patient) == (AttributeFate("stock", 1, 1, None, matches=1),)
 
 
 def test_with_confirm_nothing_is_waited_for_where_all_answer() -> None:
-    world, (first, second, *_) = chain(4, "stock")
+    world, (first, second, *_) = chain(4)
     world.subscribe(second, "stock")
     world.run(3.0)
     request = world.publish(first, "stock", b"x", confirm=300.0)
     assert answered_after(world, request, 300.0) < 0.5
-    assert outcome(world, request).fates == (Fate("stock", 1, 0, None, matches=1),)
+    assert fates(world, request) == (AttributeFate("stock", 1, 0, None, matches=1),)
 
 
 def test_a_rendezvous_that_is_silent_does_not_hold_up_the_publisher() -> None:
-    world, (first, second, *_) = chain(4, "stock")
+    world, (first, second, *_) = chain(4)
     world.run(3.0)
     world.publish(second, "stock", b"before")
     world.run(1.0)
     world.crash(first, silent=True)
     request = world.publish(second, "stock", b"x")
     assert answered_after(world, request, 60.0) <= 7.0
-    assert outcome(world, request).fates == (
-        Fate("stock", 0, 0, None, settled=False, silent=(world.identities[first].peer,)),
+    assert fates(world, request) == (
+        AttributeFate("stock", 0, 0, None, settled=False, silent=(world.identities[first].peer,)),
     )
 
 
@@ -138,9 +138,9 @@ def test_nodes_are_counted_as_nodes_and_matches_as_matches(seed: int) -> None:
     for text, request in said:
         event = read_attributes(text)
         wanting = [name for name, predicate in asked if read_predicate(predicate).covers(event)]
-        fates = outcome(world, request).fates
-        assert sum(fate.delivered for fate in fates) == len(set(wanting)), (text, fates)
-        assert sum(fate.matches for fate in fates) == len(wanting), (text, fates)
-        assert all(fate.settled and not fate.missed for fate in fates)
+        told = fates(world, request)
+        assert sum(fate.delivered for fate in told) == len(set(wanting)), (text, told)
+        assert sum(fate.matches for fate in told) == len(wanting), (text, told)
+        assert all(fate.settled and not fate.missed for fate in told)
         several += len(wanting) > len(set(wanting))
     assert several > 5, "often a node has two subscriptions for an event"

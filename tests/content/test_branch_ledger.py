@@ -40,7 +40,7 @@ def test_what_is_settled_is_known_for_as_long_as_it_may_come_again() -> None:
 def test_the_oldest_is_given_up_where_there_are_too_many_and_named_if_it_was_open() -> None:
     ledgers = Ledgers(CONFIG)
     waiting = ledger()
-    waiting.open[ROUTE] = Branch(Contact(ROUTE), ())
+    waiting.open[ROUTE] = Branch(Contact(ROUTE), [])
     assert ledgers.put(way(1), waiting) == []
     ledgers.open[way(1)] = None
     assert ledgers.put(way(2), ledger()) == []

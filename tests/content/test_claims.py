@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from tests.content.chains import nearest_first
+from tests.content.directories import Known
+
 from linnet.content.attribute_keys import attribute_key, distance
 from linnet.content.config import ContentConfig
 from linnet.content.messages import Before, Claim, Closer
-from linnet.content.reach import Reach
 from linnet.content.rendezvous import Claims
+from linnet.content.routes import Reach
 from linnet.core.effects import Send
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Effect, Outbox
-from linnet.overlay.kademlia.ids import NodeId
-from linnet.sim.content_world import ContentWorld
+from linnet.sim.content.world import ContentWorld
 from linnet.trace.records import Kind, Record
 
 KEY = attribute_key("stock")
@@ -20,16 +22,6 @@ FIRST, SECOND, THIRD = sorted(
     (PeerId(bytes([number]) * 32) for number in range(1, 4)), key=lambda peer: distance(peer, KEY)
 )
 HINTS = ("tls://a:1",)
-
-
-class Known:
-    """A directory of a few."""
-
-    def __init__(self, *peers: PeerId) -> None:
-        self.peers = peers
-
-    def closest(self, key: NodeId, count: int) -> list[Contact]:
-        return [Contact(peer) for peer in sorted(self.peers, key=lambda peer: distance(peer, key))[:count]]
 
 
 class LoneClaims(Claims):
@@ -93,7 +85,7 @@ def test_claims_are_bounded() -> None:
 def test_two_who_both_act_as_rendezvous_become_one_and_no_event_is_lost() -> None:
     """One node does not know the closest, nor does anybody whom it can ask; others know both."""
     world = ContentWorld(6, 5)
-    ordered = sorted(world.names, key=lambda name: distance(world.identities[name].peer, KEY))
+    ordered = nearest_first(world)
     peers = [world.identities[name].peer for name in ordered]
     best, second, *others = peers
     for peer in others:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.content.test_rendezvous import FAR, KEY, NEAR, OURSELVES, Known
+from tests.content.chains import fates, nearest_first
+from tests.content.directories import Known
+from tests.content.test_rendezvous import FAR, KEY, NEAR, OURSELVES
 
-from linnet.content.attribute_keys import Locate, Located, attribute_key, distance
-from linnet.content.commands import Fate, Outcome
+from linnet.content.attribute_keys import Locate, Located
+from linnet.content.commands import AttributeFate
 from linnet.content.config import ContentConfig
 from linnet.content.filter_table import FilterTable
 from linnet.content.predicate import read_predicate
@@ -17,7 +19,7 @@ from linnet.core.effects import SetTimer
 from linnet.core.ids import Contact
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox
-from linnet.sim.content_world import ContentWorld
+from linnet.sim.content.world import ContentWorld
 from linnet.testing.lone_part import Said
 
 DUE = LookDue("stock")
@@ -84,7 +86,7 @@ def test_without_events_that_are_kept_it_looks_as_long_as_a_lookup_counts() -> N
 def test_where_nothing_is_asked_for_it_looks_only_while_it_reaches_nobody() -> None:
     doubts = Doubtful(CONFIG, FilterTable())
     elections = doubts.elections
-    elections.handle_link_down(FAR, Reason.CRASHED, 0.0)
+    elections.suspects.handle_link_down(FAR, Reason.CRASHED, 0.0)
     elections.decide("stock", 0.0)
     elections.handle_nodes_found(Located(KEY, ()), 0.0)
     doubts.begin("stock", 0.0)
@@ -98,10 +100,8 @@ def test_where_nothing_is_asked_for_it_looks_only_while_it_reaches_nobody() -> N
 def small_world(nodes: int) -> tuple[ContentWorld, list[str]]:
     """Nodes in the order of their distance to the rendezvous of "stock"."""
     world = ContentWorld(nodes, 1)
-    key = attribute_key("stock")
-    ordered = sorted(world.names, key=lambda name: distance(world.identities[name].peer, key))
     world.run(0.5)
-    return world, ordered
+    return world, nearest_first(world)
 
 
 def test_where_who_keeps_its_filters_is_gone_it_looks_for_a_shorter_time() -> None:
@@ -136,9 +136,7 @@ def test_who_was_there_while_all_others_restarted_is_served_again(place: int) ->
     world.run(30.0)
     request = world.publish(others[1], "stock", b"x")
     world.run(10.0)
-    answer = world.network.answers[request]
-    assert isinstance(answer, Outcome)
-    assert answer.fates == (Fate("stock", 1, 0, None, matches=1),)
+    assert fates(world, request) == (AttributeFate("stock", 1, 0, None, matches=1),)
     assert world.bodies(last) == [b"x"]
 
 
@@ -151,18 +149,16 @@ def test_what_is_said_where_nobody_can_be_reached_is_not_told_as_if_nobody_wante
     world.run(1.0)
     request = world.publish(far, "stock", b"x")
     world.run(10.0)
-    answer = world.network.answers[request]
-    assert isinstance(answer, Outcome)
-    assert answer.fates == (Fate("stock", 1, 1, None, matches=1),), "here, and who else is not known"
+    assert fates(world, request) == (AttributeFate("stock", 1, 1, None, matches=1),), (
+        "here, and who else is not known"
+    )
 
 
 def test_who_never_knew_anybody_knows_that_nobody_else_wants_it() -> None:
     world, (alone,) = small_world(1)
     request = world.publish(alone, "stock", b"x")
     world.run(10.0)
-    answer = world.network.answers[request]
-    assert isinstance(answer, Outcome)
-    assert answer.fates == (Fate("stock", 0, 0, None),)
+    assert fates(world, request) == (AttributeFate("stock", 0, 0, None),)
 
 
 def test_a_subscription_stands_with_nobody_while_nobody_can_be_reached() -> None:

@@ -5,37 +5,28 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from tests.content.chains import chain
+from tests.content.directories import Listed
 from tests.content.one_event import event
-from tests.content.one_scout import FAR, FARTHER, KEY, NEAR, published, scout
+from tests.content.one_scout import FAR, FARTHER, KEY, NEAR, OWN, LoneScout, published, scout
 
-from linnet.content.attribute_keys import attribute_key, distance
-from linnet.content.branch_ledger import Count
+from linnet.content.branch_ledger import Count, Trackers
 from linnet.content.config import ContentConfig
-from linnet.content.event_tracking import Trackers
 from linnet.content.filter_backup import Backups
 from linnet.content.filter_table import FilterTable
-from linnet.content.messages import LOGGED, Answered, Log, Logged, Notice, Subscribe, Tracked
-from linnet.content.reach import Reach
+from linnet.content.messages import LOGGED, Answered, Log, Logged, Notice, Publish, Subscribe, Taken, Tracked
 from linnet.content.rendezvous import Elections
-from linnet.content.routes import RouteBook
+from linnet.content.routes import Reach, RouteBook, Station
 from linnet.core.effects import Send, SetTimer
-from linnet.core.ids import Contact, PeerId
+from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.event.signing import verify_unit
 from linnet.machine.outbox import Effect, Outbox
-from linnet.overlay.kademlia.ids import NodeId
 from linnet.sim.clock import START
-from linnet.sim.content_world import ContentWorld
+from linnet.sim.content.world import ContentWorld
 from linnet.trace.records import Kind, Record
 
 OURS, ROUTE, FIRST, SECOND = (PeerId(bytes([number]) * 32) for number in range(1, 5))
-
-
-class Known:
-    """A directory of two."""
-
-    def closest(self, key: NodeId, count: int) -> list[Contact]:
-        return [Contact(FIRST), Contact(SECOND)][:count]
 
 
 class LoneTrackers(Trackers):
@@ -47,9 +38,9 @@ class LoneTrackers(Trackers):
         reach, table = Reach(config, out), FilterTable()
         for peer in (FIRST, SECOND):
             reach.handle_link_up(peer)
-        elections = Elections(OURS, config, Known(), out)
+        elections = Elections(OURS, config, Listed(FIRST, SECOND), out)
         book = RouteBook(config, reach, out)
-        backups = Backups(OURS, config, Known(), elections, reach, table, book, out)
+        backups = Backups(Station(OURS, config, reach, table, book, out), Listed(FIRST, SECOND), elections)
         super().__init__(config, reach, backups, out)
 
     def after(self, act: Callable[..., object], *inputs: object) -> list[Effect]:
@@ -133,6 +124,21 @@ def test_the_next_rendezvous_sends_an_event_to_those_alone_who_have_not_answered
     assert [peer for peer, kind in sent if kind is Notice] == [FARTHER]
 
 
+def test_the_rendezvous_tells_trackers_of_an_event_before_it_says_that_it_has_it() -> None:
+    machine = LoneScout(0, Listed(OWN, FAR), ContentConfig(backups=2, confirm=False))
+    for peer in (OWN, FAR, FARTHER):
+        machine.up(peer)
+    unit, card = published()
+    effects = machine.hear(FARTHER, Publish("stock", unit, card, 0), START)
+    log = Log("stock", unit, card, 0)
+    told = [each for each in sends([*effects]) if isinstance(each[1], Log | Taken)]
+    assert told == [
+        (OWN, log),
+        (FAR, log),
+        (FARTHER, Taken(verify_unit(unit, card).head, "stock", None)),
+    ]
+
+
 def test_only_the_rendezvous_that_told_of_an_event_tells_more_of_it() -> None:
     tracking = trackers()
     tracking.add_log(FIRST, WAY, PASSING, 3, START)
@@ -161,13 +167,7 @@ def test_without_backups_and_without_acknowledgements_nobody_tracks() -> None:
 
 def test_an_event_outlives_its_publisher_and_its_rendezvous() -> None:
     """The way down is broken at a node that crashed; before that is mended, both of these crash."""
-    world = ContentWorld(9, 1, ContentConfig(backups=3, lately=0.0))
-    key = attribute_key("stock")
-    ordered = sorted(world.names, key=lambda name: distance(world.identities[name].peer, key))
-    peers = [world.identities[name].peer for name in ordered]
-    for place, peer in enumerate(peers):
-        world.tables.know(peer, [*peers[max(0, place - 1) : place], *peers[place + 1 :]])
-    world.run(0.5)
+    world, ordered = chain(9, ContentConfig(backups=3, lately=0.0), most_farther=None)
     world.subscribe(ordered[4], "stock")
     world.run(10.0)
     world.crash(ordered[2], silent=True)

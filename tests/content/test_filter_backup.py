@@ -5,34 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
+from tests.content.chains import chain, fates
+from tests.content.directories import Known, Listed
 
 from linnet.content.attribute_keys import attribute_key, distance, position
-from linnet.content.commands import Fate, Outcome
+from linnet.content.commands import AttributeFate
 from linnet.content.config import ContentConfig
 from linnet.content.filter_backup import Backups
 from linnet.content.filter_table import FilterTable
 from linnet.content.messages import Backup, Kept
 from linnet.content.predicate import read_predicate
-from linnet.content.reach import Reach
 from linnet.content.rendezvous import Elections
-from linnet.content.routes import RouteBook
+from linnet.content.routes import Reach, RouteBook, Station
 from linnet.core.effects import Send, SetTimer
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Effect, Outbox
-from linnet.overlay.kademlia.ids import NodeId
-from linnet.sim.content_world import ContentWorld
+from linnet.sim.content.world import ContentWorld
 from linnet.trace.records import Record
 
 OURS, ROUTE, OTHER, *KNOWN = (PeerId(bytes([number]) * 32) for number in range(1, 9))
 CLOSER = KNOWN[0]
-
-
-class Known:
-    """A directory in the order of a list."""
-
-    def closest(self, key: NodeId, count: int) -> list[Contact]:
-        return [Contact(peer) for peer in KNOWN][:count]
 
 
 class Parts:
@@ -44,9 +37,11 @@ class Parts:
         self.reach, self.table = Reach(config, out), FilterTable()
         for peer in (ROUTE, OTHER, *KNOWN):
             self.reach.handle_link_up(peer)
-        self.elections = Elections(OURS, config, Known(), out)
+        self.elections = Elections(OURS, config, Listed(*KNOWN), out)
         self.book = RouteBook(config, self.reach, out)
-        self.backups = Backups(OURS, config, Known(), self.elections, self.reach, self.table, self.book, out)
+        self.backups = Backups(
+            Station(OURS, config, self.reach, self.table, self.book, out), Listed(*KNOWN), self.elections
+        )
 
     def add(self, route: PeerId, text: str) -> list[tuple[PeerId, Backup]]:
         predicate = read_predicate(text)
@@ -90,19 +85,15 @@ def test_the_nearest_keep_filters_to_the_key_of_a_rendezvous_and_else_to_the_nod
     peers = sorted(some, key=lambda peer: distance(peer, key))
     ours, *others = peers if is_rendezvous else reversed(peers)
 
-    class Nearest:
-        def closest(self, key: NodeId, count: int) -> list[Contact]:
-            return [Contact(peer) for peer in sorted(others, key=lambda peer: distance(peer, key))][:count]
-
-    config = ContentConfig(confirm=False, backups=3)
+    config, nearest = ContentConfig(confirm=False, backups=3), Known(*others)
     out = Outbox()
     reach, table = Reach(config, out), FilterTable()
     for peer in others:
         reach.handle_link_up(peer)
-    elections = Elections(ours, config, Nearest(), out)
+    elections = Elections(ours, config, nearest, out)
     elections.decide("stock", 0.0)
     book = RouteBook(config, reach, out)
-    backups = Backups(ours, config, Nearest(), elections, reach, table, book, out)
+    backups = Backups(Station(ours, config, reach, table, book, out), nearest, elections)
     predicate = read_predicate("stock")
     table.add(ROUTE, "stock", predicate)
     backups.tell_change("stock", ROUTE, (predicate,), False, 0.0)
@@ -115,7 +106,7 @@ def test_a_dead_keeper_is_replaced_and_its_successor_told_all_and_the_others_go_
     parts = Parts(backups=2)
     parts.add(ROUTE, "stock/apple")
     parts.add(OTHER, "stock/pear")
-    parts.elections.avoid(KNOWN[0], 0.0)
+    parts.elections.suspects.avoid(KNOWN[0], 0.0)
     ((peer, message),) = told(parts.after(parts.backups.replace_keeper, KNOWN[0], 0.0))
     assert (peer, message.fresh) == (KNOWN[2], True)
     assert texts(message) == [(ROUTE, ("apple/stock",)), (OTHER, ("pear/stock",))]
@@ -168,28 +159,10 @@ def test_many_filters_are_told_in_parts() -> None:
 # In a network.
 
 
-def chain(nodes: int, config: ContentConfig) -> tuple[ContentWorld, list[str]]:
-    """Each node's way to the rendezvous of "stock" goes through the next closer one; keepers know all."""
-    world = ContentWorld(nodes, 1, config)
-    key = attribute_key("stock")
-    ordered = sorted(world.names, key=lambda name: distance(world.identities[name].peer, key))
-    peers = [world.identities[name].peer for name in ordered]
-    for place, peer in enumerate(peers):
-        world.tables.know(peer, [*peers[max(0, place - 1) : place], *peers[place + 1 :]])
-    world.run(0.5)
-    return world, ordered
-
-
-def fates(world: ContentWorld, request: int) -> tuple[Fate, ...]:
-    found = world.network.answers[request]
-    assert isinstance(found, Outcome)
-    return found.fates
-
-
 @pytest.mark.parametrize("crashed", [(1,), (2,), (1, 2), (2, 3), (0,), (0, 1)])
 def test_what_hangs_on_crashed_nodes_is_served_from_what_others_keep(crashed: tuple[int, ...]) -> None:
     """They crash silently, and nobody is sent anything later for having moved: backups alone help."""
-    world, ordered = chain(8, ContentConfig(backups=2, lately=0.0))
+    world, ordered = chain(8, ContentConfig(backups=2, lately=0.0), most_farther=None)
     readers = [each for each in range(1, 7) if each not in crashed]
     for place in readers:
         world.subscribe(ordered[place], "stock")
@@ -202,7 +175,7 @@ def test_what_hangs_on_crashed_nodes_is_served_from_what_others_keep(crashed: tu
 
 
 def test_with_more_crashes_than_backups_what_is_lost_is_told() -> None:
-    world, ordered = chain(8, ContentConfig(backups=0, lately=0.0))
+    world, ordered = chain(8, ContentConfig(backups=0, lately=0.0), most_farther=None)
     world.subscribe(ordered[3], "stock")
     world.run(10.0)
     for place in (1, 2):
@@ -210,7 +183,7 @@ def test_with_more_crashes_than_backups_what_is_lost_is_told() -> None:
     request = world.publish(ordered[0], "stock", b"x", confirm=120.0)
     world.run(120.0)
     assert world.bodies(ordered[3]) == []
-    assert fates(world, request) == (Fate("stock", 0, 1, None),)
+    assert fates(world, request) == (AttributeFate("stock", 0, 1, None),)
 
 
 def test_a_partition_works_on_both_sides_and_heals() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from linnet.content.attribute_keys import attribute_key, distance
+import pytest
+from tests.content.chains import nearest_first
+
 from linnet.content.commands import Outcome
 from linnet.content.config import ContentConfig
-from linnet.sim.content_world import ContentWorld
+from linnet.sim.content.world import ContentWorld
 
 
 class Busy:
@@ -71,25 +73,13 @@ def test_who_subscribes_while_it_is_split_misses_nothing_that_is_said_after_it_s
     assert busy.missing() == 0
 
 
-def test_when_the_rendezvous_crashes_its_parts_are_held_no_more_and_nothing_is_lost() -> None:
+@pytest.mark.parametrize("attribute", ["stock", "stock/1"])
+def test_when_the_rendezvous_or_who_holds_a_part_crashes_nothing_is_lost(attribute: str) -> None:
     busy = Busy(hot=2.0)
     busy.publish(20)
-    key = attribute_key("stock")
-    nearest = min(busy.world.names, key=lambda name: distance(busy.world.identities[name].peer, key))
+    nearest = nearest_first(busy.world, attribute)[0]
     busy.readers = [name for name in busy.readers if name != nearest]
     busy.world.crash(nearest)
-    busy.publish(10)
-    busy.world.run(150.0)
-    assert busy.missing() == 0
-
-
-def test_when_who_holds_a_part_crashes_its_events_go_to_the_rendezvous() -> None:
-    busy = Busy(hot=2.0)
-    busy.publish(20)
-    key = attribute_key("stock/1")
-    holder = min(busy.world.names, key=lambda name: distance(busy.world.identities[name].peer, key))
-    busy.readers = [name for name in busy.readers if name != holder]
-    busy.world.crash(holder)
     busy.publish(10)
     busy.world.run(150.0)
     assert busy.missing() == 0

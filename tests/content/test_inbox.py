@@ -6,12 +6,13 @@ import pytest
 
 from linnet.content.commands import ContentItem, GroupAt, Match, Overflow, SubscriptionIs, Via
 from linnet.content.config import ContentConfig
-from linnet.content.inbox import Inbox, Wanted
+from linnet.content.inbox import TAKEN, Inbox, Kept, KeptStore, Wanted
 from linnet.core.effects import AfterCommit, Deliver
-from linnet.core.errors import Refused
+from linnet.core.errors import CellsDamaged, Refused
 from linnet.core.ids import AuthorId, Contact, EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox
+from linnet.sim.nemesis.open_node import DamageableStore
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 
@@ -52,9 +53,9 @@ def test_a_reader_is_handed_a_window_and_more_when_it_has_handled_some() -> None
     with pytest.raises(Refused, match="2 items were handed over"):
         inbox.consume(9, 3)
     assert [each.number for each in consumed(inbox, out, 2)] == [3]
-    assert inbox.reads(9)
+    assert 9 in inbox.readers
     assert inbox.close(9) == number
-    assert not inbox.reads(9)
+    assert 9 not in inbox.readers
     inbox.take([number], match(4))
     assert out.take() == []
 
@@ -135,5 +136,68 @@ def test_names_are_for_one_predicate_and_one_reader() -> None:
     inbox.take([number], match(1))
     assert inbox.find("kept") == number
     assert inbox.forget(number) == 9
-    assert (inbox.find("kept"), inbox.kept, inbox.reads(9)) == (None, [], False)
+    assert (inbox.find("kept"), inbox.kept, 9 in inbox.readers) == (None, [], False)
     assert Inbox(CONFIG, store.cells, Outbox()).status() == {}
+
+
+def test_in_the_place_of_a_damaged_match_a_reader_is_told_that_one_is_lost() -> None:
+    store, out = DamageableStore(), Outbox()
+    inbox = Inbox(CONFIG, store.cells, out)
+    number, _ = inbox.open(9, A, "kept")
+    for each in range(3):
+        inbox.take([number], match(each))
+    (key,) = (key for key, _ in store.cells.scan("content_items") if key.endswith(b"\2"))
+    store.cells.spoil("content_items", key)
+    for _ in range(2):
+        out = Outbox()
+        again = Inbox(ContentConfig(window=9), store.cells, out)
+        number, _ = again.open(9, A, "kept")
+        again.hand(number)
+        first, lost, last = handed(out)
+        assert isinstance(first, Match)
+        assert lost == Overflow(2, 1, Reason.DAMAGED)
+        assert isinstance(last, Match)
+
+
+def test_a_match_that_is_nobodys_since_its_key_is_damaged_is_refused() -> None:
+    store = DamageableStore()
+    Inbox(CONFIG, store.cells, Outbox()).open(9, A, "kept")
+    store.cells.put("content_items", b"\4kepz" + bytes(8), b"")
+    store.cells.spoil("content_items", b"\4kepz" + bytes(8))
+    with pytest.raises(CellsDamaged):
+        Inbox(CONFIG, store.cells, Outbox())
+
+
+def event(number: int) -> EventId:
+    return EventId(number.to_bytes(32))
+
+
+def test_what_is_written_is_read_back_in_its_order() -> None:
+    cells = MemoryStore().cells
+    store = KeptStore(cells, 10)
+    match = Match(event(1), AuthorId(bytes(32)), "a=1/b", 7, b"body", 3, 1)
+    lost = Overflow(2, 5, Reason.QUEUE_FULL)
+    for name in ("b", "ä"):
+        store.put(name, Kept("a/b", 3))
+        store.put_item(name, lost)
+        store.put_item(name, match)
+    again = KeptStore(cells, 10)
+    assert [*again.subscriptions()] == [("b", Kept("a/b", 3)), ("ä", Kept("a/b", 3))]
+    assert [*again.items()] == [("b", match), ("b", lost), ("ä", match), ("ä", lost)]
+    again.drop_item("b", 1)
+    again.drop("ä")
+    assert next(iter(again.items())) == ("b", lost)
+    assert [name for name, _ in again.subscriptions()] == ["b"]
+
+
+def test_what_was_taken_is_known_again_until_many_others_were() -> None:
+    cells = MemoryStore().cells
+    store = KeptStore(cells, 3)
+    for number in (1, 2, 2, 3, 4):
+        store.take(event(number))
+    again = KeptStore(cells, 3)
+    for either in (store, again):
+        assert [either.has_taken(event(number)) for number in range(1, 6)] == [False, True, True, True, False]
+    again.take(event(5))
+    assert [again.has_taken(event(number)) for number in range(1, 6)] == [False, False, True, True, True]
+    assert len([*cells.scan(TAKEN)]) == 3

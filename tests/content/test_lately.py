@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.content.one_event import event
 
+from linnet.content.branch_ledger import Lately, WentBy
 from linnet.content.config import ContentConfig
-from linnet.content.event_tracking import Lately, WentBy
 from linnet.core.ids import PeerId
 
 CONFIG = ContentConfig(lately=30.0, waiting=2)

@@ -24,7 +24,7 @@ from linnet.core.hello import Hello
 from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import Asked, LinkUp, Received
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
+from linnet.machine.commands import Declined
 from linnet.overlay.kademlia.config import KademliaConfig
 from linnet.overlay.kademlia.messages import FindNode, NodesAre
 from linnet.peer.config import PeerConfig
@@ -32,7 +32,7 @@ from linnet.peer.interface import Effect, Start
 from linnet.peer.messages import PROTOCOLS
 from linnet.peer.peer import Peer
 from linnet.sim.clock import START
-from linnet.sim.identities import seeded_identity
+from linnet.sim.seeded_random import seeded_identity
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from tests.content.one_event import event, lone_context
 from tests.content.one_scout import (
     FAR,
     FARTHER,
@@ -17,11 +18,28 @@ from tests.content.one_scout import (
 )
 
 from linnet.content.config import ContentConfig
-from linnet.content.messages import Notice, Publish, Reached, Replace, Settled, Subscribe, Subscribed, Taken
+from linnet.content.messages import (
+    Claim,
+    ContentMessage,
+    Kept,
+    Notice,
+    Publish,
+    Reached,
+    Replace,
+    Settled,
+    StandIn,
+    Subscribe,
+    Subscribed,
+    Taken,
+)
+from linnet.content.passing import check
+from linnet.content.scout import Quotas
 from linnet.core.effects import Send
-from linnet.core.ids import EventId
+from linnet.core.errors import InvalidEvent, RemoteError
+from linnet.core.ids import EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.sim.clock import START
+from linnet.sim.seeded_random import seeded_identity
 
 
 def test_a_covered_subscription_goes_no_further_and_is_answered_when_the_cover_stands() -> None:
@@ -116,3 +134,53 @@ def test_who_sends_more_than_its_budget_is_refused_by_name_and_others_are_served
     assert refused == [[], [], [Reason.QUOTA], [Reason.QUOTA]]
     assert rejected([*machine.hear(FARTHER, Subscribe(9, "stock", "stock", 0), START)]) == []
     assert len(machine.scout.table) == 3
+
+
+PEER, OTHER, THIRD = (PeerId(bytes([number]) * 32) for number in range(1, 4))
+SUBSCRIBE = Subscribe(1, "stock", "stock", 0)
+
+
+def refused(budgets: Quotas, peer: PeerId, message: ContentMessage) -> bool:
+    try:
+        budgets.spend(peer, message)
+    except RemoteError as error:
+        return error.reason is Reason.QUOTA
+    return False
+
+
+def test_each_peer_has_a_budget_for_each_kind_and_period() -> None:
+    budgets = Quotas(ContentConfig(budget=2, claim_budget=1))
+    assert [refused(budgets, PEER, SUBSCRIBE) for _ in range(3)] == [False, False, True]
+    assert refused(budgets, PEER, Replace("stock", ())), "of the same kind"
+    assert not refused(budgets, PEER, StandIn(EventId(b"e" * 32), "stock", "stock", OTHER))
+    assert [refused(budgets, PEER, Claim(name)) for name in ("a", "b")] == [False, True]
+    assert not refused(budgets, OTHER, SUBSCRIBE)
+    budgets.turn()
+    assert not refused(budgets, PEER, SUBSCRIBE)
+
+
+def test_answers_cost_nothing() -> None:
+    budgets = Quotas(ContentConfig(budget=1))
+    assert not any(refused(budgets, PEER, Kept(number, None)) for number in range(5))
+
+
+def test_what_is_counted_is_bounded_as_well() -> None:
+    budgets = Quotas(ContentConfig(budget=1, routes=2))
+    for peer in (PEER, OTHER, THIRD):
+        budgets.spend(peer, SUBSCRIBE)
+    with pytest.raises(RemoteError):
+        budgets.spend(THIRD, SUBSCRIBE)
+    assert not refused(budgets, PEER, SUBSCRIBE), "the oldest is forgotten first"
+
+
+@pytest.mark.parametrize(("refresh", "lately", "limit"), [(10.0, 300.0, 320.0), (900.0, 30.0, 1830.0)])
+def test_what_is_sent_again_because_it_went_by_lately_is_never_too_old(
+    refresh: float, lately: float, limit: float
+) -> None:
+    context = lone_context(seeded_identity(7, "n", START))
+    config, said = ContentConfig(refresh=refresh, lately=lately), event()
+    for age in (0.0, lately, limit - 1.0):
+        assert check(said.unit, said.card, context, config, START + age).id == said.id
+    with pytest.raises(InvalidEvent) as refused:
+        check(said.unit, said.card, context, config, START + limit + 1.0)
+    assert refused.value.reason is Reason.STALE

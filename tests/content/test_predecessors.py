@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from linnet.content.attribute_keys import attribute_key, distance
+from tests.content.chains import nearest_first
+from tests.content.directories import Known
+
 from linnet.content.config import ContentConfig
 from linnet.content.filter_backup import Copies
 from linnet.content.filter_table import FilterTable
 from linnet.content.messages import Backup
 from linnet.content.predicate import read_predicate
 from linnet.content.publish_path import Predecessors
-from linnet.content.reach import Reach
 from linnet.content.rendezvous import Claims
+from linnet.content.routes import Reach
 from linnet.core.ids import Contact, PeerId
 from linnet.machine.outbox import Outbox
-from linnet.overlay.kademlia.ids import NodeId
-from linnet.sim.content_world import ContentWorld
+from linnet.sim.content.world import ContentWorld
 
 OURS, FIRST, SECOND = (PeerId(bytes([number]) * 32) for number in range(1, 4))
-
-
-class Nobody:
-    """A directory of nobody."""
-
-    def closest(self, key: NodeId, count: int) -> list[Contact]:
-        return []
 
 
 def machine() -> tuple[Predecessors, Claims, Copies, FilterTable]:
     config = ContentConfig(refresh=100.0)
     out = Outbox()
-    claims = Claims(config, Nobody(), Reach(config, out), out)
+    claims = Claims(config, Known(), Reach(config, out), out)
     copies, table = Copies(config), FilterTable()
     return Predecessors(OURS, config, claims, copies, table), claims, copies, table
 
@@ -68,8 +62,7 @@ def test_others_may_name_who_came_before_but_only_so_many_and_only_to_the_young(
 def test_a_node_that_joins_closest_is_helped_by_who_was_the_rendezvous() -> None:
     """Before it joins, nobody knows it; then all do. Its first event finds subscriptions from before."""
     world = ContentWorld(20, 5)
-    key = attribute_key("stock")
-    ordered = sorted(world.names, key=lambda name: distance(world.identities[name].peer, key))
+    ordered = nearest_first(world)
     young = world.identities[ordered[0]].peer
     known = {name: world.tables.known(world.identities[name].peer) for name in world.names}
     for name in ordered[1:]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.content.predicates import attributes, events_of, near, predicates
 
 from linnet.content.attribute_types.geo_box import Box
-from linnet.content.attribute_types.text import TOPIC
+from linnet.content.attribute_types.text import TOPIC, BadPredicate
 from linnet.content.predicate import (
     MOST_ATTRIBUTES,
     TEXT_CHARS,
@@ -18,10 +19,8 @@ from linnet.content.predicate import (
     read_attributes,
     read_predicate,
 )
-from linnet.content.predicate_reader import BadPredicate
 from linnet.core.errors import BadText, RemoteError
 from linnet.core.reasons import Reason
-from linnet.testing.predicates import attributes, events_of, near, predicates
 
 
 @given(predicates())
@@ -72,24 +71,6 @@ def test_a_merged_predicate_accepts_exactly_the_union(data: st.DataObject) -> No
         assert merged.covers(other)
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "both"),
-    [
-        ("price[0,1)", "price[1,2]", "price[0,2]"),
-        ("price[0,1]", "price(1,2]", "price[0,2]"),
-        ("price[0,1)", "price(1,2]", None),  # 1 is in neither
-        ("price[0,1]", "price[2,3]", None),
-        ("price[0,1]/size[0,1]", "price[0,1]/size[1,2]", "price[0,1]/size[0,2]"),
-        ("price[0,1]/size[0,1]", "price[1,2]/size[1,2]", None),  # 0 and 2 are in neither
-        ("price[0,1]/size[0,1]", "price[0,1]", None),
-    ],
-)
-def test_two_are_merged_where_nothing_lies_between_them(one: str, other: str, both: str | None) -> None:
-    merged = read_predicate(one).merged(read_predicate(other))
-    assert merged == (None if both is None else read_predicate(both))
-    assert merged == read_predicate(other).merged(read_predicate(one))
-
-
 @pytest.mark.parametrize(("goals", "accepted"), [(3, True), (5, True), (10, True), (2, False), (11, False)])
 def test_bounds_are_included(goals: int, accepted: bool) -> None:
     asked = read_predicate("soccer/goals[3,10]")
@@ -110,6 +91,8 @@ def test_what_has_other_attributes_as_well_is_accepted() -> None:
 @pytest.mark.parametrize(
     ("one", "other", "merged"),
     [
+        ("price[0,1)", "price(1,2]", None),  # 1 is in neither
+        ("price[0,1]/size[0,1]", "price[1,2]/size[1,2]", None),  # 0 and 2 are in neither
         ("stock/apple/price[10,15]", "stock/apple/price[12,20]", "apple/price[10,20]/stock"),
         ("stock/apple/price[10,15]", "stock/pear/price[12,20]", None),
         ("price[10,15]", "price[16,20]", None),
@@ -120,10 +103,11 @@ def test_what_has_other_attributes_as_well_is_accepted() -> None:
         ("a", "a", "a"),
     ],
 )
-def test_merging(one: str, other: str, merged: str | None) -> None:
+def test_two_are_merged_where_nothing_lies_between_them(one: str, other: str, merged: str | None) -> None:
     first, second = read_predicate(one), read_predicate(other)
     found = first.merged(second)
     assert (None if found is None else found.text) == merged
+    assert second.merged(first) == found
     assert (first, second) == (read_predicate(one), read_predicate(other))
 
 

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
+from tests.content.directories import Known
+
 from linnet.content.attribute_keys import Locate, Located, attribute_key, distance
 from linnet.content.config import ContentConfig
 from linnet.content.rendezvous import OURS, PENDING, Elections, Verdict
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Notice, Outbox
-from linnet.overlay.kademlia.ids import NodeId
 
 KEY = attribute_key("stock")
 NEAR, OURSELVES, FAR = sorted(
     (PeerId(bytes([number]) * 32) for number in range(1, 4)), key=lambda peer: distance(peer, KEY)
 )
-
-
-class Known:
-    """A directory of a few."""
-
-    def __init__(self, *peers: PeerId) -> None:
-        self.peers = [*peers]
-
-    def closest(self, key: NodeId, count: int) -> list[Contact]:
-        ordered = sorted(self.peers, key=lambda peer: distance(peer, key))
-        return [Contact(peer) for peer in ordered[:count]]
 
 
 class Chosen(Elections):
@@ -74,22 +64,22 @@ def test_what_was_confirmed_is_looked_up_again_after_a_while() -> None:
 
 def test_who_did_not_answer_is_left_out_for_a_while() -> None:
     chosen = elections(NEAR, confirm=False)
-    chosen.avoid(NEAR, 0.0)
+    chosen.suspects.avoid(NEAR, 0.0)
     assert chosen.decision(1.0) == (OURS, [])
     assert chosen.decision(61.0) == (Contact(NEAR), [])
     assert chosen.held == []
-    chosen.avoid(NEAR, 61.0)
-    chosen.forgive(NEAR)
+    chosen.suspects.avoid(NEAR, 61.0)
+    chosen.suspects.forgive(NEAR)
     chosen.tidy(61.0)
     assert chosen.decision(61.0) == (Contact(NEAR), [])
 
 
 def test_who_cut_us_off_is_left_out_though_a_link_comes_up_and_a_lookup_names_it() -> None:
     chosen = elections(NEAR, confirm=False)
-    chosen.handle_link_down(NEAR, Reason.NOT_NEEDED, 0.0)
+    chosen.suspects.handle_link_down(NEAR, Reason.NOT_NEEDED, 0.0)
     assert chosen.decision(0.0) == (Contact(NEAR), [])
-    chosen.handle_link_down(NEAR, Reason.FLOODING, 0.0)
-    chosen.forgive(NEAR)
+    chosen.suspects.handle_link_down(NEAR, Reason.FLOODING, 0.0)
+    chosen.suspects.forgive(NEAR)
     assert chosen.decision(1.0) == (OURS, [])
     chosen.tidy(61.0)
     assert chosen.decision(61.0) == (Contact(NEAR), [])
@@ -97,7 +87,7 @@ def test_who_cut_us_off_is_left_out_though_a_link_comes_up_and_a_lookup_names_it
 
 def test_who_answers_a_lookup_is_not_left_out_though_a_link_to_it_broke() -> None:
     chosen = elections(NEAR)
-    chosen.avoid(NEAR, 0.0)
+    chosen.suspects.avoid(NEAR, 0.0)
     assert chosen.decision(1.0) == (PENDING, [Locate(KEY)])
     chosen.handle_nodes_found(Located(KEY, (Contact(NEAR),)), 1.0)
     assert chosen.decision(1.0) == (Contact(NEAR), [])
@@ -128,9 +118,9 @@ def test_who_names_a_rendezvous_that_cannot_be_reached_is_not_heeded_again_and_o
     liar, honest = PeerId(b"l" * 32), PeerId(b"h" * 32)
     assert chosen.yield_to("stock", Contact(NEAR), 0.0, liar)
     assert chosen.decision(0.0) == (Contact(NEAR), [])
-    chosen.avoid(NEAR, 0.0)
+    chosen.suspects.avoid(NEAR, 0.0)
     becomes_rendezvous()
-    chosen.forgive(NEAR)
+    chosen.suspects.forgive(NEAR)
     assert not chosen.yield_to("stock", Contact(NEAR), 1.0, liar)
     assert chosen.yield_to("stock", Contact(NEAR), 1.0, honest)
 
@@ -152,13 +142,13 @@ def test_who_finds_nobody_though_others_are_known_is_lost_and_who_knows_of_none_
         return chosen.is_lost("stock")
 
     assert not looks()
-    chosen.handle_link_down(FAR, Reason.UNSUPPORTED, 0.0)
+    chosen.suspects.handle_link_down(FAR, Reason.UNSUPPORTED, 0.0)
     assert not looks(), "who takes no part in content is not missed"
-    chosen.forgive(FAR)
-    chosen.handle_link_down(FAR, Reason.CRASHED, 0.0)
+    chosen.suspects.forgive(FAR)
+    chosen.suspects.handle_link_down(FAR, Reason.CRASHED, 0.0)
     assert looks()
     assert not chosen.lost_sight("stock", 0.0)
     assert not looks(FAR)
-    chosen.handle_link_down(NEAR, Reason.CRASHED, 0.0)
+    chosen.suspects.handle_link_down(NEAR, Reason.CRASHED, 0.0)
     assert chosen.lost_sight("stock", 0.0)
     assert not chosen.lost_sight("stock", 60.0), "for as long as it is left out"

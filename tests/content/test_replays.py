@@ -6,17 +6,15 @@ from collections.abc import Callable
 
 from tests.content.one_event import event
 
-from linnet.content.branch_ledger import Count
+from linnet.content.branch_ledger import Count, WentBy
 from linnet.content.config import ContentConfig
-from linnet.content.delivery_path import DeliveryPath
-from linnet.content.event_tracking import WentBy
+from linnet.content.delivery_path import DeliveryPath, Descent
 from linnet.content.filter_backup import Copies
 from linnet.content.filter_table import FilterTable
 from linnet.content.messages import Notice
 from linnet.content.passing import Passing
 from linnet.content.predicate import read_predicate
-from linnet.content.reach import Reach
-from linnet.content.routes import RouteBook
+from linnet.content.routes import Reach, RouteBook, Station
 from linnet.core.effects import Send
 from linnet.core.ids import PeerId
 from linnet.machine.outbox import Effect, Outbox
@@ -38,7 +36,7 @@ class Node:
             self.table.add(route, "stock", STOCK)
         book, copies = RouteBook(config, reach, out), Copies(config)
         self.notices = DeliveryPath(
-            OURS, config, reach, self.table, book, copies, lambda *_: Count(1, 0), out
+            Station(OURS, config, reach, self.table, book, out), copies, lambda *_: Count(1, 0)
         )
 
     def after(self, act: Callable[..., None], *inputs: object) -> list[Effect]:
@@ -57,7 +55,7 @@ def told(effects: list[object]) -> list[PeerId]:
 
 def test_who_comes_back_is_sent_what_went_down_here_or_was_tracked_here() -> None:
     node, pear = Node(), event("pear/stock")
-    node.after(node.notices.send_down, "stock", PASSING, 0, None, None, 0.0)
+    node.after(node.notices.send_down, "stock", PASSING, Descent(0), 0.0)
     assert node.after(node.notices.replay_tracked, tracked(pear), 0.0) == [], "nobody is back"
     assert told([*node.after(node.notices.replay, ROUTE, "stock", STOCK, 1.0)]) == [ROUTE, ROUTE]
     assert told([*node.after(node.notices.replay, OTHER, "stock", read_predicate("pear/stock"), 1.0)]) == [
@@ -78,5 +76,5 @@ def test_what_is_heard_of_later_goes_to_who_is_back_alone_and_once() -> None:
 def test_what_went_down_here_is_not_sent_again_because_it_was_tracked_too() -> None:
     node = Node()
     node.after(node.notices.replay, ROUTE, "stock", STOCK, 0.0)
-    assert told([*node.after(node.notices.send_down, "stock", PASSING, 0, None, None, 0.0)]) == [ROUTE, OTHER]
+    assert told([*node.after(node.notices.send_down, "stock", PASSING, Descent(0), 0.0)]) == [ROUTE, OTHER]
     assert node.after(node.notices.replay_tracked, tracked(), 1.0) == []

@@ -10,7 +10,7 @@ import pytest
 from linnet.content.commands import Outcome
 from linnet.content.config import ContentConfig
 from linnet.content.predicate import read_attributes, read_predicate
-from linnet.sim.content_world import ContentWorld
+from linnet.sim.content.world import ContentWorld
 
 SOAK = bool(os.environ.get("LINNET_SOAK"))
 SEEDS = range(1, 201 if SOAK else 5)

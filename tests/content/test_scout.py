@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.content.chains import chain, fates, nearest_first
 from tests.content.one_scout import (
     FAR,
     FARTHER,
@@ -13,8 +14,7 @@ from tests.content.one_scout import (
     sends,
 )
 
-from linnet.content.attribute_keys import attribute_key, distance
-from linnet.content.commands import Ended, Fate, Outcome, PublishContent
+from linnet.content.commands import AttributeFate, Ended, Outcome, PublishContent
 from linnet.content.config import ContentConfig
 from linnet.content.messages import Notice, Reached, Subscribe
 from linnet.content.scout import PeriodDue
@@ -22,9 +22,9 @@ from linnet.core.effects import Reply, Send, SetTimer
 from linnet.core.errors import BadText, Refused
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
+from linnet.machine.commands import Declined
 from linnet.sim.clock import START
-from linnet.sim.content_world import ContentWorld
+from linnet.sim.content.world import ContentWorld
 from linnet.sim.links import LinkModel, named_latency
 from linnet.trace.columns import ColumnTrace
 from linnet.trace.records import Kind, Record
@@ -32,32 +32,12 @@ from linnet.trace.records import Kind, Record
 UNRELIABLE = ContentConfig(reliable=False)
 
 
-def chain(
-    nodes: int, attribute: str, config: ContentConfig | None = None, **more: object
-) -> tuple[ContentWorld, list[str]]:
-    """Nodes of which each knows only the next closer and the next farther; the rendezvous is the first."""
-    world = ContentWorld(nodes, 1, config, **more)  # type: ignore[arg-type] # links or a trace
-    key = attribute_key(attribute)
-    ordered = sorted(world.names, key=lambda name: distance(world.identities[name].peer, key))
-    peers = [world.identities[name].peer for name in ordered]
-    for place, peer in enumerate(peers):
-        world.tables.know(peer, [*peers[max(0, place - 1) : place], *peers[place + 1 : place + 2]])
-    world.run(0.5)
-    return world, ordered
-
-
-def outcome(world: ContentWorld, request: int) -> Outcome:
-    found = world.network.answers[request]
-    assert isinstance(found, Outcome)
-    return found
-
-
 @pytest.mark.parametrize(
     "config",
     [ContentConfig(), UNRELIABLE, ContentConfig(redirect=True), ContentConfig(redirect=True, reliable=False)],
 )
 def test_a_subscription_leaves_filters_all_the_way_and_events_follow_them_back(config: ContentConfig) -> None:
-    world, (first, second, third, last, *_) = chain(5, "stock", config)
+    world, (first, second, third, last, *_) = chain(5, config)
     world.subscribe(last, "stock")
     world.run(3.0)
     assert [len(world.scouts[name].table) for name in (first, second, third, last)] == [1, 1, 1, 1]
@@ -70,19 +50,19 @@ def test_a_subscription_leaves_filters_all_the_way_and_events_follow_them_back(c
 
 
 def test_the_publisher_learns_what_became_of_an_event_at_each_rendezvous() -> None:
-    world, (first, _, third, last, *_) = chain(5, "stock")
+    world, (first, _, third, last, *_) = chain(5)
     for name in (first, third, last):
         world.subscribe(name, "stock")
     world.run(3.0)
     wanted, unwanted = world.publish(third, "stock", b"one"), world.publish(third, "pear", b"two")
     world.run(5.0)
-    assert outcome(world, wanted).fates == (Fate("stock", 3, 0, None, matches=3),)
-    assert outcome(world, unwanted).fates == (Fate("pear", 0, 0, None),)
+    assert fates(world, wanted) == (AttributeFate("stock", 3, 0, None, matches=3),)
+    assert fates(world, unwanted) == (AttributeFate("pear", 0, 0, None),)
 
 
 def first_notices(config: ContentConfig) -> list[tuple[str, str]]:
     trace = ColumnTrace()
-    world, ordered = chain(4, "stock", config, trace=trace)
+    world, ordered = chain(4, config, trace=trace)
     for name in ordered:
         world.subscribe(name, "stock")
     world.run(3.0)
@@ -103,7 +83,7 @@ def test_reliable_events_start_down_at_the_rendezvous_and_others_at_each_hop() -
 
 
 def test_an_ended_subscription_is_gone_everywhere_and_an_equal_one_of_another_stays() -> None:
-    world, (first, second, third, last, *_) = chain(5, "stock")
+    world, (first, second, third, last, *_) = chain(5)
     number = world.subscribe(last, "stock/price[1,5]")
     other = world.subscribe(third, "stock/price[4,9]")
     world.run(3.0)
@@ -119,8 +99,21 @@ def test_an_ended_subscription_is_gone_everywhere_and_an_equal_one_of_another_st
     assert [len(world.scouts[name].table) for name in (first, second, third, last)] == [0, 0, 0, 0]
 
 
+def test_where_one_of_two_equal_subscriptions_ends_the_other_stays() -> None:
+    world, (first, second, third, last, *_) = chain(5)
+    number = world.subscribe(last, "stock/price[1,5]")
+    world.subscribe(third, "stock/price[1,5]")
+    world.subscribe(second, "stock/price[1,5]")
+    world.run(3.0)
+    world.unsubscribe(last, number)
+    world.run(3.0)
+    world.publish(first, "stock/price=2", b"still")
+    world.run(5.0)
+    assert [world.bodies(name) for name in (second, third, last)] == [[b"still"], [b"still"], []]
+
+
 def test_what_is_not_told_again_ends_within_three_periods() -> None:
-    world, (first, second, third, *_) = chain(4, "stock", ContentConfig(refresh=20.0))
+    world, (first, second, third, *_) = chain(4, ContentConfig(refresh=20.0))
     world.subscribe(third, "stock")
     world.subscribe(second, "stock")
     world.run(100.0)
@@ -169,7 +162,7 @@ def test_equal_events_of_one_moment_are_two() -> None:
 
 
 def test_a_subscriber_that_is_the_rendezvous_asks_nobody_and_hears_everything() -> None:
-    world, (first, second, *_) = chain(4, "stock")
+    world, (first, second, *_) = chain(4)
     world.subscribe(first, "stock")
     world.run(3.0)
     assert [len(world.scouts[name].table) for name in world.names].count(0) == 3
@@ -182,8 +175,7 @@ def test_a_subscriber_that_is_the_rendezvous_asks_nobody_and_hears_everything() 
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_without_a_node_of_the_way_others_take_its_part(place: int) -> None:
     world = ContentWorld(20, 2)
-    key = attribute_key("stock")
-    ordered = sorted(world.names, key=lambda name: distance(world.identities[name].peer, key))
+    ordered = nearest_first(world)
     world.run(0.5)
     for name in ordered[10:]:
         world.subscribe(name, "stock")
@@ -207,8 +199,8 @@ def lossy(loss: float, seed: int) -> tuple[int, int]:
     requests = [world.publish(name, text, name.encode()) for name, text in said.items()]
     world.run(400.0)
     missing = sum(name.encode() not in world.bodies(reader) for reader in world.names[:12] for name in said)
-    fates = [fate for request in requests for fate in outcome(world, request).fates]
-    return missing, sum(fate.missed + (fate.reason is not None) for fate in fates)
+    told = [fate for request in requests for fate in fates(world, request)]
+    return missing, sum(fate.missed + (fate.reason is not None) for fate in told)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -223,14 +215,14 @@ def test_who_moves_to_another_next_hop_is_sent_what_went_by_meanwhile(seed: int)
 
 
 def test_a_branch_that_does_not_answer_is_told_to_the_publisher() -> None:
-    world, (first, second, third, *_) = chain(4, "stock")
+    world, (first, second, third, *_) = chain(4)
     world.subscribe(third, "stock")
     world.subscribe(second, "stock")
     world.run(3.0)
     world.crash(third)
     request = world.publish(first, "stock", b"x", confirm=100.0)
     world.run(120.0)
-    assert outcome(world, request).fates == (Fate("stock", 1, 1, None, matches=1),)
+    assert fates(world, request) == (AttributeFate("stock", 1, 1, None, matches=1),)
 
 
 def test_a_subscription_is_told_again_until_it_is_answered() -> None:

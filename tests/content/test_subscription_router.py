@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
+from tests.content.directories import Known
 from tests.content.one_scout import FAR, IDENTITIES, NEAR, OWN, LoneScout
 
-from linnet.content.attribute_keys import distance
 from linnet.content.messages import Replace, Subscribe
 from linnet.core.effects import Send
-from linnet.core.ids import Contact, PeerId
-from linnet.overlay.kademlia.ids import NodeId
-
-
-class Few:
-    """A directory of a few, whom a test names."""
-
-    def __init__(self, *peers: PeerId) -> None:
-        self.peers = [*peers]
-
-    def closest(self, key: NodeId, count: int) -> list[Contact]:
-        ordered = sorted(self.peers, key=lambda peer: distance(peer, key))
-        return [Contact(peer, ("tls://few:1",)) for peer in ordered[:count]]
+from linnet.core.ids import PeerId
 
 
 def told(effects: list[object]) -> list[tuple[PeerId, str | tuple[str, ...], bool]]:
@@ -37,7 +25,7 @@ def test_a_next_hop_that_was_another_before_is_told_all_that_is_asked_for() -> N
     """The one before is told that nothing counts any more: not only what is news has to be told."""
     near, between = NEAR, OWN
     assert IDENTITIES[2].peer == FAR
-    directory = Few(between)
+    directory = Known(between, hints=("tls://few:1",))
     machine = LoneScout(2, directory)
     for peer in (near, between):
         machine.up(peer)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+from tests.content.audience import Audience
+
 from linnet.content.commands import (
     ContentCommand,
     ContentIs,
@@ -20,7 +22,7 @@ from linnet.content.commands import (
     UnsubscribeContent,
     Via,
 )
-from linnet.content.config import ContentConfig
+from linnet.content.config import ContentConfig, FastConfig
 from linnet.content.fast.commands import (
     CloseGroup,
     ExamineGroups,
@@ -31,21 +33,20 @@ from linnet.content.fast.commands import (
     LeaveGroups,
     OpenGroup,
 )
-from linnet.content.fast.config import FastConfig
 from linnet.core.effects import AfterCommit, Deliver, Reply
 from linnet.core.ids import Contact
 from linnet.core.inputs import Asked
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
+from linnet.delivery.commands import Consumed, Unsubscribe
 from linnet.delivery.items import Ended as NoMore
+from linnet.machine.commands import Declined, Done
 from linnet.overlay.kademlia.config import KademliaConfig
 from linnet.peer.config import PeerConfig
 from linnet.peer.interface import Effect, Start
 from linnet.peer.peer import Peer
 from linnet.sim.clock import START
-from linnet.sim.identities import seeded_identity
+from linnet.sim.seeded_random import seeded_identity
 from linnet.store.memory import MemoryStore
-from linnet.testing.audience import Audience
 
 US = seeded_identity(1, "us", START)
 ON = PeerConfig(kademlia=KademliaConfig(), content=ContentConfig())
@@ -74,7 +75,7 @@ class Desk:
     def reads(self, reader: int) -> bool:
         """Whether somebody reads under this number."""
         assert self.peer.parts.content is not None
-        return self.peer.parts.content.reads(reader)
+        return reader in self.peer.parts.content.own_subscriptions
 
 
 def plain(effects: list[Effect]) -> list[object]:

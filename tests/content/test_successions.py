@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from tests.content.directories import Known
 from tests.content.one_event import event
 
 from linnet.content.attribute_keys import attribute_key, distance
+from linnet.content.branch_ledger import Lately, Successions, WentBy
 from linnet.content.config import ContentConfig
-from linnet.content.event_tracking import Lately, Successions, WentBy
 from linnet.content.messages import LOGGED, Log, Logged, Tracked
-from linnet.content.reach import Reach
 from linnet.content.rendezvous import Claims
+from linnet.content.routes import Reach
 from linnet.core.effects import Send
-from linnet.core.ids import Contact, EventId, PeerId
+from linnet.core.ids import EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox
-from linnet.overlay.kademlia.ids import NodeId
 
 HEIR, LEADER, OURS = sorted(
     (PeerId(bytes([number]) * 32) for number in range(1, 4)),
@@ -25,13 +25,6 @@ WAY = (PASSING.id, "stock")
 HANDED = [Log("stock", PASSING.unit, PASSING.card, 2), Logged((), (Tracked(*WAY),))]
 
 
-class Empty:
-    """A directory that knows nobody."""
-
-    def closest(self, key: NodeId, count: int) -> list[Contact]:
-        return []
-
-
 class Node:
     """One that tracks events of a leader."""
 
@@ -39,7 +32,7 @@ class Node:
         config = ContentConfig()
         self.out = Outbox()
         self.reach, self.lately = Reach(config, self.out), Lately(config)
-        self.claims = Claims(config, Empty(), self.reach, self.out)
+        self.claims = Claims(config, Known(), self.reach, self.out)
         self.successions = Successions(OURS, self.reach, self.claims, self.lately)
         for peer in (HEIR, LEADER):
             self.reach.handle_link_up(peer)

@@ -1,8 +1,8 @@
-"""So much at once, so much a second, for so many peers."""
+"""So much at once, so much a second, for so many senders."""
 
 from __future__ import annotations
 
-from linnet.core.allowances import PEERS, Allowances
+from linnet.core.allowances import Allowances
 from linnet.core.ids import PeerId
 
 
@@ -21,9 +21,12 @@ def test_an_allowance_fills_up_again_with_time_and_no_further() -> None:
     assert not allowances.spend(peer, 900.0), "a clock that goes back gives nothing"
 
 
-def test_those_unheard_of_for_longest_are_forgotten() -> None:
-    allowances = Allowances(1.0, 0.0)
-    peers = [PeerId(number.to_bytes(4, "big")) for number in range(PEERS + 1)]
-    assert all(allowances.spend(peer, 0.0) for peer in peers)
-    assert allowances.spend(peers[0], 0.0)
-    assert not allowances.spend(peers[-1], 0.0)
+def test_each_sender_has_its_own_and_as_many_are_remembered_as_is_said() -> None:
+    allowances = Allowances(1.0, 1.0, senders=2)
+    assert allowances.spend("a", 0.0)
+    assert not allowances.spend("a", 0.0)
+    assert allowances.spend("b", 0.0)
+    assert allowances.spend("c", 0.0)
+    assert len(allowances) == 2
+    assert not allowances.spend("c", 0.0)
+    assert allowances.spend("a", 0.0), "forgotten, so it begins anew"

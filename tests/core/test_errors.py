@@ -6,15 +6,10 @@ import pytest
 
 from linnet.core import errors
 from linnet.core.errors import (
-    BadText,
-    ConfigError,
     InvalidEvent,
-    LinnetError,
-    LocalError,
     MalformedMessage,
     Refused,
     RemoteError,
-    StoreError,
 )
 from linnet.core.reasons import Reason
 
@@ -36,18 +31,6 @@ def test_the_tree_is_the_one_that_is_drawn() -> None:
     for name, kind in classes.items():
         base = kind.__mro__[1].__name__
         assert base == "Exception" or depth[base] == depth[name] - 4
-
-
-@pytest.mark.parametrize("ours", [BadText, Refused, StoreError, ConfigError])
-def test_our_own_faults_are_local(ours: type[LinnetError]) -> None:
-    assert issubclass(ours, LocalError)
-    assert not issubclass(ours, RemoteError)
-
-
-@pytest.mark.parametrize("theirs", [MalformedMessage, InvalidEvent])
-def test_the_faults_of_peers_are_remote(theirs: type[LinnetError]) -> None:
-    assert issubclass(theirs, RemoteError)
-    assert not issubclass(theirs, LocalError)
 
 
 @pytest.mark.parametrize(

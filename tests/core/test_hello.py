@@ -11,22 +11,6 @@ from linnet.wire.codec import Codec
 CODEC: Codec[Hello] = Codec(Hello)
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "good"),
-    [
-        ((1, 1), (1, 1), True),
-        ((1, 3), (3, 5), True),
-        ((1, 2), (3, 5), False),
-        ((3, 5), (1, 2), False),
-        ((2, 2), (1, 9), True),
-    ],
-)
-def test_two_nodes_speak_if_their_versions_overlap(
-    ours: tuple[int, int], theirs: tuple[int, int], good: bool
-) -> None:
-    assert Hello(*ours, {}).speaks(Hello(*theirs, {})) is good
-
-
 versions = st.integers(1, 255)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from linnet.core.ids import EventId
-from linnet.delivery.dag import Dag
+from linnet.delivery.causal_graph import Dag
 
 
 class Node(NamedTuple):

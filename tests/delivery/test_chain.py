@@ -16,21 +16,6 @@ def fork_of(error: pytest.ExceptionInfo[InvalidEvent]) -> bool:
     return error.value.reason is Reason.FORKED_CHAIN
 
 
-def test_its_key_is_author_and_device() -> None:
-    ann = Voice()
-    assert ann.chain().key == ann.key == ann.identity.author + ann.identity.card.device
-
-
-def test_units_in_order_have_their_turn_at_once() -> None:
-    ann = Voice()
-    chain = ann.chain()
-    for verified in (ann.say(), ann.say(b"a", b"b", b"c"), ann.say()):
-        assert take(chain, verified) == [verified]
-    assert chain.next == 5
-    assert chain.missing() == []
-    assert chain.seen.ranges == [(0, 4)]
-
-
 def test_an_early_unit_waits_for_those_before_it() -> None:
     ann = Voice()
     first, second, third, fourth = ann.units(4)

@@ -7,8 +7,8 @@ from tests.delivery.voices import TOPIC, Voice
 from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.core.stores import ChainHead
-from linnet.delivery.cards import CardBook
 from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.context import CardBook
 from linnet.delivery.event_archive import Archive, known_heads
 from linnet.delivery.messages import ChainPlace, History, HistoryPage, Resend, Resent
 from linnet.event.event import Verified

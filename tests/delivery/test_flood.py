@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,11 +13,12 @@ from tests.delivery.voices import TOPIC, Voice
 from linnet.core.effects import Send
 from linnet.core.ids import PeerId
 from linnet.core.limits import LARGEST_COUNT
-from linnet.delivery.flood import Flood, FloodEffect, unit_bytes
+from linnet.delivery.flood import Flood, unit_bytes
 from linnet.delivery.messages import MAX_HOPS, Data
 from linnet.event.event import Verified
-from linnet.identity.cards import issue_card
+from linnet.identity.cards import Card, issue_card
 from linnet.identity.keys import SigningKey
+from linnet.machine.outbox import Outbox
 from linnet.peer.messages import CODEC
 from linnet.trace.records import Kind, Record
 
@@ -32,7 +34,21 @@ def flood_of(count: int) -> Flood:
     return flood
 
 
-def sent(peer: PeerId, unit: Verified, data: Data) -> list[FloodEffect]:
+def spread(
+    flood: Flood,
+    verified: Verified,
+    card: Card,
+    sources: tuple[PeerId, ...],
+    hops: int,
+    age_us: int,
+    now: float,
+) -> list[Any]:
+    out = Outbox()
+    flood.spread(verified, card, sources, hops, age_us, now, out)
+    return [*out.take()]
+
+
+def sent(peer: PeerId, unit: Verified, data: Data) -> list[Any]:
     size = unit_bytes(unit.unit)
     place = unit.unit
     record = Record(
@@ -45,7 +61,7 @@ def test_a_publisher_sends_d_copies() -> None:
     ann, flood = Voice(), flood_of(4)
     unit = ann.say(b"x")
     data = Data(unit.unit, 1, 0, NOW_US, ann.identity.card)
-    effects = flood.spread(unit, ann.identity.card, (), 1, 0, NOW)
+    effects = spread(flood, unit, ann.identity.card, (), 1, 0, NOW)
     assert effects == [effect for peer in PEERS[:4] for effect in sent(peer, unit, data)]
 
 
@@ -53,33 +69,33 @@ def test_a_forwarder_sends_d_less_one_and_never_back() -> None:
     ann, flood = Voice(), flood_of(4)
     unit = ann.say(b"x")
     data = Data(unit.unit, 3, 40, NOW_US, ann.identity.card)
-    effects = flood.spread(unit, ann.identity.card, (PEERS[2],), 3, 40, NOW)
+    effects = spread(flood, unit, ann.identity.card, (PEERS[2],), 3, 40, NOW)
     assert effects == [effect for peer in (PEERS[0], PEERS[1], PEERS[3]) for effect in sent(peer, unit, data)]
 
 
-def cards_sent(effects: list[FloodEffect]) -> dict[PeerId, bool]:
+def cards_sent(effects: list[Any]) -> dict[PeerId, bool]:
     return {e.peer: e.message.card is not None for e in effects if isinstance(e, Send)}
 
 
 def test_a_card_goes_once_to_each_neighbour() -> None:
     ann, ben, flood = Voice("ann"), Voice("ben"), flood_of(2)
     a, b = PEERS[:2]
-    assert cards_sent(flood.spread(ann.say(), ann.identity.card, (a,), 2, 0, NOW)) == {b: True}
-    assert cards_sent(flood.spread(ann.say(), ann.identity.card, (), 1, 0, NOW)) == {a: True, b: False}
-    assert cards_sent(flood.spread(ann.say(), ann.identity.card, (), 1, 0, NOW)) == {a: False, b: False}
-    assert cards_sent(flood.spread(ben.say(), ben.identity.card, (), 1, 0, NOW)) == {a: True, b: True}
+    assert cards_sent(spread(flood, ann.say(), ann.identity.card, (a,), 2, 0, NOW)) == {b: True}
+    assert cards_sent(spread(flood, ann.say(), ann.identity.card, (), 1, 0, NOW)) == {a: True, b: False}
+    assert cards_sent(spread(flood, ann.say(), ann.identity.card, (), 1, 0, NOW)) == {a: False, b: False}
+    assert cards_sent(spread(flood, ben.say(), ben.identity.card, (), 1, 0, NOW)) == {a: True, b: True}
     flood.down(a)
     flood.up(a)
-    assert cards_sent(flood.spread(ann.say(), ann.identity.card, (), 1, 0, NOW)) == {a: True, b: False}
+    assert cards_sent(spread(flood, ann.say(), ann.identity.card, (), 1, 0, NOW)) == {a: True, b: False}
 
 
 def test_a_renewed_card_goes_out_again() -> None:
     ann, flood = Voice(), flood_of(1)
-    flood.spread(ann.say(), ann.identity.card, (), 1, 0, NOW)
+    spread(flood, ann.say(), ann.identity.card, (), 1, 0, NOW)
     old = ann.identity.card
     renewed = issue_card(SigningKey(b"p" * 32), old.device_key, old.not_before, old.not_after + 1)
-    assert cards_sent(flood.spread(ann.say(), renewed, (), 1, 0, NOW)) == {PEERS[0]: True}
-    assert cards_sent(flood.spread(ann.say(), renewed, (), 1, 0, NOW)) == {PEERS[0]: False}
+    assert cards_sent(spread(flood, ann.say(), renewed, (), 1, 0, NOW)) == {PEERS[0]: True}
+    assert cards_sent(spread(flood, ann.say(), renewed, (), 1, 0, NOW)) == {PEERS[0]: False}
 
 
 def test_replayed_units_are_counted_beyond_those_that_there_are() -> None:
@@ -126,7 +142,7 @@ def test_a_routing_is_asked_with_the_sources_and_all_neighbours_and_is_obeyed() 
     flood.route(routing)
     unit = ann.say(b"x")
     data = Data(unit.unit, 3, 40, NOW_US, ann.identity.card)
-    effects = flood.spread(unit, ann.identity.card, (PEERS[2],), 3, 40, NOW)
+    effects = spread(flood, unit, ann.identity.card, (PEERS[2],), 3, 40, NOW)
     assert effects == [effect for peer in (PEERS[3], PEERS[1]) for effect in sent(peer, unit, data)]
     assert asked == [((PEERS[2],), tuple(PEERS[:4]))]
 
@@ -134,15 +150,15 @@ def test_a_routing_is_asked_with_the_sources_and_all_neighbours_and_is_obeyed() 
 def test_a_routing_never_sends_back_nor_twice() -> None:
     ann, flood = Voice(), flood_of(3)
     flood.route(lambda sources, up: [*up, *up])
-    assert list(cards_sent(flood.spread(ann.say(), ann.identity.card, (PEERS[0],), 2, 0, NOW))) == PEERS[1:3]
+    assert list(cards_sent(spread(flood, ann.say(), ann.identity.card, (PEERS[0],), 2, 0, NOW))) == PEERS[1:3]
 
 
 def test_a_routing_that_names_nobody_sends_nothing_and_without_one_all_is_as_before() -> None:
     ann, flood = Voice(), flood_of(2)
     flood.route(lambda sources, up: ())
-    assert flood.spread(ann.say(), ann.identity.card, (), 1, 0, NOW) == []
+    assert spread(flood, ann.say(), ann.identity.card, (), 1, 0, NOW) == []
     flood.route(None)
-    assert list(cards_sent(flood.spread(ann.say(), ann.identity.card, (), 1, 0, NOW))) == PEERS[:2]
+    assert list(cards_sent(spread(flood, ann.say(), ann.identity.card, (), 1, 0, NOW))) == PEERS[:2]
 
 
 def test_a_card_goes_with_the_first_unit_that_a_routing_sends_to_a_neighbour() -> None:
@@ -150,9 +166,9 @@ def test_a_card_goes_with_the_first_unit_that_a_routing_sends_to_a_neighbour() -
     turn = iter([PEERS[:1], PEERS[:2], PEERS[:3]])
     flood.route(lambda sources, up: next(turn))
     a, b, c = PEERS[:3]
-    assert cards_sent(flood.spread(ann.say(), ann.identity.card, (), 1, 0, NOW)) == {a: True}
-    assert cards_sent(flood.spread(ann.say(), ann.identity.card, (), 1, 0, NOW)) == {a: False, b: True}
-    assert cards_sent(flood.spread(ann.say(), ann.identity.card, (), 1, 0, NOW)) == {
+    assert cards_sent(spread(flood, ann.say(), ann.identity.card, (), 1, 0, NOW)) == {a: True}
+    assert cards_sent(spread(flood, ann.say(), ann.identity.card, (), 1, 0, NOW)) == {a: False, b: True}
+    assert cards_sent(spread(flood, ann.say(), ann.identity.card, (), 1, 0, NOW)) == {
         a: False,
         b: False,
         c: True,
@@ -183,7 +199,7 @@ def test_members_of_a_ring_are_never_taken_for_replaying() -> None:
         floods[names[round_ % 8]].distinct += 1
         waiting: list[tuple[PeerId, tuple[PeerId, ...]]] = [(names[round_ % 8], ())]
         for name, sources in waiting:
-            for effect in floods[name].spread(unit, ann.identity.card, sources, 1, 0, NOW):
+            for effect in spread(floods[name], unit, ann.identity.card, sources, 1, 0, NOW):
                 if isinstance(effect, Send):
                     other = effect.peer
                     heard = floods[other].heard(name)
@@ -203,7 +219,7 @@ def test_whatever_others_say_of_hops_and_age_what_we_pass_on_can_be_read(hops: i
     """Otherwise one lie would make all who pass it on look like offenders."""
     ann, flood = Voice(), flood_of(1)
     unit = ann.say(b"x")
-    effect = flood.spread(unit, ann.identity.card, (), hops, age_us, NOW)[0]
+    effect = spread(flood, unit, ann.identity.card, (), hops, age_us, NOW)[0]
     assert isinstance(effect, Send)
     assert CODEC.decode(CODEC.encode(effect.message)) == effect.message
 
@@ -218,7 +234,7 @@ def test_who_takes_part_through_us_is_sent_everything_whatever_the_routing() -> 
 
     flood.route(routing)
     flood.neighbors[PEERS[3]].is_served = True
-    effects = flood.spread(ann.say(b"x"), ann.identity.card, (PEERS[0],), 1, 0, NOW)
+    effects = spread(flood, ann.say(b"x"), ann.identity.card, (PEERS[0],), 1, 0, NOW)
     assert [effect.peer for effect in effects if isinstance(effect, Send)] == [PEERS[1], PEERS[3]]
     assert asked == [(PEERS[0], PEERS[1], PEERS[2])]
 

@@ -69,7 +69,7 @@ def test_a_gap_may_close_by_itself_within_the_grace_time() -> None:
     take(scene.chain, scene.units[1])
     filled = Record(Kind.RESYNC, TOPIC, device=scene.chain.device, note="gap filled")
     assert scene.begin() == [CancelTimer(scene.timer), filled]
-    assert (scene.gaps.filled, scene.gaps.open) == (1, 0)
+    assert (scene.gaps.filled, len(scene.gaps.repairs)) == (1, 0)
 
 
 def test_nothing_is_done_where_nothing_is_missing() -> None:
@@ -188,7 +188,7 @@ def test_rounds_are_ever_further_apart_and_then_it_is_given_up() -> None:
         assert scene.fire() == [scene.ask(S1), scene.wait(3.0)]
         assert asked(scene.out, scene.gaps.handle_answer, scene.chain, done=True) == [scene.wait(pause)]
     assert scene.give_up() == [CancelTimer(scene.timer)]
-    assert (scene.gaps.lost, scene.gaps.open) == (2, 0)
+    assert (scene.gaps.lost, len(scene.gaps.repairs)) == (2, 0)
 
 
 def test_many_holders_do_not_use_up_the_tries() -> None:
@@ -203,7 +203,7 @@ def test_many_holders_do_not_use_up_the_tries() -> None:
     for _ in range(11):
         scene.fire()
         scene.gaps.handle_answer(scene.chain, done=True)
-    assert scene.gaps.open == 1
+    assert len(scene.gaps.repairs) == 1
     assert scene.fire()[0] == scene.ask(S1)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linnet.core.ids import PeerId
-from linnet.delivery.moments import MOST_ANSWERS, MOST_MOMENTS, SLACK, Moments
+from linnet.delivery.chain import MOST_ANSWERS, MOST_MOMENTS, SLACK, Moments
 
 
 def test_what_was_said_since_a_moment_begins_with_the_first_of_it() -> None:
@@ -111,7 +111,7 @@ def test_what_most_say_was_said_in_our_time_is_not_older(
 ) -> None:
     moments = Moments()
     for peer, known, first in answers:
-        moments.answered(peer, known, first, 8, 1000.0)
+        moments.note_answer(peer, known, first, 8, 1000.0)
     moments.note(6, -17_000.0, now=1300.0)
     assert moments.at(6) == (1300.0 if is_new else -17_000.0)
 
@@ -119,7 +119,7 @@ def test_what_most_say_was_said_in_our_time_is_not_older(
 def test_only_so_many_answers_are_remembered() -> None:
     moments = Moments()
     for number in range(2 * MOST_ANSWERS):
-        moments.answered(PeerId(bytes([number]) * 32), 0, 9 * (number < MOST_ANSWERS), 8, 1000.0)
+        moments.note_answer(PeerId(bytes([number]) * 32), 0, 9 * (number < MOST_ANSWERS), 8, 1000.0)
     assert len(moments._answers) == MOST_ANSWERS
     moments.note(6, -17_000.0, now=1300.0)
     assert moments.at(6) == 1300.0

@@ -13,7 +13,7 @@ from tests.delivery.graphs import name
 
 from linnet.core.ids import EventId
 from linnet.core.limits import LARGEST_COUNT
-from linnet.delivery.sorted_ids import END, START, Key, SortedIds
+from linnet.delivery.set_reconciliation import END, START, Key, SortedIds
 
 keys = st.tuples(st.integers(0, 20), st.integers(0, 30).map(name))
 

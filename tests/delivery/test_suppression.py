@@ -6,8 +6,7 @@ from tests.delivery.voices import Voice, asked
 
 from linnet.core.effects import Send, SetTimer
 from linnet.core.ids import PeerId
-from linnet.delivery.flood import Flood
-from linnet.delivery.suppression import SpreadDue, Suppression
+from linnet.delivery.flood import Flood, SpreadDue, Suppression
 from linnet.machine.outbox import Outbox
 
 A, B, C = (PeerId(letter * 32) for letter in (b"a", b"b", b"c"))

@@ -9,11 +9,10 @@ from tests.conftest import SOAK
 from tests.delivery.graphs import Graph, build, grow, part
 
 from linnet.core.ids import EventId, PeerId, TopicId
-from linnet.delivery.causal_messages import Reconcile
-from linnet.delivery.dag import Dag
-from linnet.delivery.reconcile import Reconciler
-from linnet.delivery.sorted_ids import SortedIds
-from linnet.delivery.walk import Walks, beyond
+from linnet.delivery.causal_graph import Dag
+from linnet.delivery.heads_walk import Walks, beyond
+from linnet.delivery.messages import Reconcile
+from linnet.delivery.set_reconciliation import Reconciler, SortedIds
 
 TOPIC = TopicId(b"t" * 32)
 ASKER = PeerId(b"a" * 32)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec
 
+from linnet.core.effects import AfterCommit, Deliver
 from linnet.core.ids import EventId, TopicId
 from linnet.delivery.chain import Chain
-from linnet.event.event import Tail, Verified
+from linnet.delivery.items import Item
+from linnet.event.event import Spot, Tail, Verified
 from linnet.event.signing import message_tail, sign_unit
 from linnet.machine.outbox import Outbox
 from linnet.peer.config import Identity
@@ -33,7 +35,9 @@ class Voice:
     def sign(self, tails: list[Tail]) -> Verified:
         identity = self.identity
         unit = sign_unit(
-            identity.device, self.topic, identity.author, identity.card.device, self.next, self.prev, tails
+            identity.device,
+            Spot(self.topic, identity.author, identity.card.device, self.next, self.prev),
+            tails,
         )
         self.next += len(tails)
         self.prev = unit.head
@@ -65,3 +69,14 @@ def asked(out: Outbox, act: Callable[P, object], /, *args: P.args, **kwargs: P.k
     out.clear()
     act(*args, **kwargs)
     return out.take()
+
+
+def items_of(effects: Iterable[object]) -> list[Item]:
+    """What subscriptions are handed, at once or after the commit."""
+    found: list[Item] = []
+    for effect in effects:
+        if isinstance(effect, AfterCommit):
+            found += items_of(effect.effects)
+        elif isinstance(effect, Deliver):
+            found += effect.items
+    return found

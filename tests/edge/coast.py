@@ -5,47 +5,28 @@ from __future__ import annotations
 from random import Random
 
 from msgspec.structs import replace
+from tests.streams.village import STREAM, NamedNodes
 
-from linnet.core.effects import Deliver
+from linnet.core.effects import AfterCommit, Send
 from linnet.core.hello import Hello
 from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import LinkUp, Received
 from linnet.core.messages import Message
-from linnet.delivery.commands import Consumed
 from linnet.delivery.config import DeliveryConfig
-from linnet.delivery.items import Ended, Missed
-from linnet.edge.config import PresenceConfig
-from linnet.edge.proxy_commands import EdgeStatus, ExamineEdge
-from linnet.edge.proxy_config import EdgeConfig, ProxyConfig
+from linnet.edge.commands import EdgeStatus, ExamineEdge
+from linnet.edge.config import EdgeConfig, PresenceConfig, ProxyConfig
 from linnet.event.event import Event
-from linnet.peer.config import Identity, PeerConfig
-from linnet.peer.interface import Command, Effect, Examine, Handed, Input, NodeStatus, Result, Start
+from linnet.peer.config import PeerConfig
+from linnet.peer.interface import Effect, Input, NodeMachine
 from linnet.peer.messages import CODEC
 from linnet.peer.peer import Peer
-from linnet.sim.identities import seeded_identity
 from linnet.sim.links import LinkModel, constant_latency
-from linnet.sim.luck import SeededEntropy
-from linnet.sim.network import Network
-from linnet.sim.verifier import RememberingVerifier
+from linnet.sim.seeded_random import SeededEntropy
 from linnet.store.memory import MemoryStore
-from linnet.streams.commands import Publish, Subscribe
+from linnet.streams.commands import Publish
 from linnet.trace.records import Kind, Record
 
-STREAM = "weather"
 PATIENT = DeliveryConfig(gap_tries=30)
-
-
-class Notes:
-    """Every record with the node that made it."""
-
-    def __init__(self) -> None:
-        self.records: list[tuple[PeerId, Record]] = []
-
-    def write(self, node: PeerId, record: Record, now: float) -> None:
-        self.records.append((node, record))
-
-    def close(self) -> None:
-        pass
 
 
 class Watched:
@@ -70,7 +51,25 @@ class Watched:
         return self.machine.handle(event, now)
 
 
-class Coast:
+class Hostile(Watched):
+    """A proxy that does something else with what it says to mobiles."""
+
+    def handle(self, event: Input, now: float) -> list[Effect]:
+        return [turned for effect in super().handle(event, now) for turned in self._turned(effect, now)]
+
+    def _turned(self, effect: Effect, now: float) -> list[Effect]:
+        if isinstance(effect, AfterCommit):
+            parts = [turned for each in effect.effects for turned in self._turned(each, now)]
+            return [AfterCommit(tuple(parts))]  # type: ignore[arg-type] # as they were, or sent
+        if isinstance(effect, Send) and self._coast.name(effect.peer).startswith("m"):
+            return [Send(effect.peer, message) for message in self.twist(effect.peer, effect.message, now)]
+        return [effect]
+
+    def twist(self, peer: PeerId, message: Message, now: float) -> list[Message]:
+        raise NotImplementedError
+
+
+class Coast(NamedNodes):
     """Nodes by name; the first letter says what a node is."""
 
     def __init__(
@@ -84,12 +83,8 @@ class Coast:
         behind: tuple[str, ...] = (),
         lan: bool = False,
     ) -> None:
-        self.notes = Notes()
-        self.network = Network(
-            seed, LinkModel(constant_latency(10.0), 0.0, loss), self.notes, commit_delay=commit_delay
-        )
-        self.seed = seed
-        self.names = ("t0", *names)
+        links = LinkModel(constant_latency(10.0), 0.0, loss)
+        super().__init__(seed, ("t0", *names), links, commit_delay=commit_delay)
         self.proxy_config = proxy or ProxyConfig(open=True)
         self.edge_config = edge or EdgeConfig()
         self.behind = behind or tuple(name for name in names if name[0] == "q")
@@ -100,30 +95,12 @@ class Coast:
         """Whom a node ever had a link to."""
         self.heard: list[tuple[float, str, str, Message, int]] = []
         """When, who said what to whom, and how many bytes that were."""
-        self._verifier = RememberingVerifier()
-        self.identity: dict[str, Identity] = {
-            name: seeded_identity(seed, name, self.network.now) for name in self.names
-        }
-        self._name_of = {identity.peer: name for name, identity in self.identity.items()}
         self.stores = {name: MemoryStore() for name in self.names}
-        self.items: dict[tuple[str, int], list[Handed]] = {}
         self._lives: dict[str, int] = {}
-        self._subscriptions = 0
-        for name in self.names:
-            self.network.add(
-                self.peer(name),
-                Watched(self, name),
-                deliver=self._deliver,
-                store=self.stores[name],
-                dialable=name[0] != "m",
-            )
-            self.network.ask(self.peer(name), Start())
+        self.start(self.stores, [name for name in names if name[0] == "m"])
 
-    def peer(self, name: str) -> PeerId:
-        return self.identity[name].peer
-
-    def name(self, peer: PeerId) -> str:
-        return self._name_of.get(peer, "?")
+    def noted(self, name: str) -> NodeMachine:
+        return Watched(self, name)
 
     def contact(self, name: str) -> Contact:
         return Contact(self.peer(name), (f"tls://{name}:1",))
@@ -148,58 +125,15 @@ class Coast:
             proxy=self.proxy_config if name[0] == "q" else None,
         )
 
-    def _deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
-        name = self._name_of[peer]
-        self.items.setdefault((name, effect.subscription), []).extend(effect.items)
-        if not any(isinstance(item, Ended) for item in effect.items):
-            self.network.ask(peer, Consumed(effect.subscription, len(effect.items)))
-
-    # What is done.
-
-    def run(self, seconds: float) -> None:
-        self.network.run(self.network.elapsed + seconds)
-
-    def ask(self, name: str, command: Command, wait: float = 1.0) -> Result:
-        request = self.network.ask(self.peer(name), command)
-        self.run(wait)
-        return self.network.answers[request]
-
-    def subscribe(self, node: str, /, stream: str = STREAM, wait: float = 0.0, **options: object) -> int:
-        self._subscriptions += 1
-        command = Subscribe(self._subscriptions, stream, **options)  # type: ignore[arg-type]
-        self.network.ask(self.peer(node), command)
-        self.items.setdefault((node, self._subscriptions), [])
-        self.run(wait)
-        return self._subscriptions
-
-    def publish(self, name: str, *bodies: str, stream: str = STREAM, wait: float = 1.0) -> Result:
+    def publish(self, name: str, *bodies: str, stream: str = STREAM, wait: float = 1.0) -> object:
         return self.ask(name, Publish(stream, tuple(body.encode() for body in bodies)), wait)
-
-    def crash(self, *names: str, silent: bool = False) -> None:
-        for name in names:
-            self.network.crash(self.peer(name), silent=silent)
-
-    def restart(self, *names: str) -> None:
-        for name in names:
-            self.network.restart(self.peer(name), Watched(self, name))
-            self.network.ask(self.peer(name), Start())
-
-    # What is seen.
 
     def bodies(self, name: str, subscription: int) -> list[str]:
         return [item.body.decode() for item in self.items[name, subscription] if isinstance(item, Event)]
 
-    def missed(self, name: str, subscription: int) -> list[Missed]:
-        return [item for item in self.items[name, subscription] if isinstance(item, Missed)]
-
     def edge(self, name: str) -> EdgeStatus:
         result = self.ask(name, ExamineEdge(), wait=0.01)
         assert isinstance(result, EdgeStatus)
-        return result
-
-    def status(self, name: str) -> NodeStatus:
-        result = self.ask(name, Examine(), wait=0.01)
-        assert isinstance(result, NodeStatus)
         return result
 
     def records(self, name: str, kind: Kind) -> list[Record]:

@@ -11,12 +11,12 @@ from random import Random
 from linnet.core.hello import Hello
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.inputs import Asked
-from linnet.delivery.commands import Done
 from linnet.edge.commands import AllowOnNetwork, ExamineLan, LanStatus
 from linnet.edge.config import PresenceConfig
+from linnet.machine.commands import Done
 from linnet.net.clock import Clock
 from linnet.net.config import LanConfig, NetConfig
-from linnet.net.driver import Driver
+from linnet.net.driver import Driver, default_transports
 from linnet.peer.config import PeerConfig
 from linnet.peer.interface import Effect, Input, Start, Stop
 from linnet.peer.peer import Peer
@@ -75,6 +75,7 @@ async def main(name: str) -> None:
         identity.device,
         store,
         Silent(),
+        default_transports(identity.device, NetConfig()),
         [],
         NetConfig(),
         lambda _: None,
@@ -93,7 +94,7 @@ async def main(name: str) -> None:
                 if not each.topics:
                     assert await driver.ask(AllowOnNetwork(TOPIC, each.network, True)) == Done()
             seen = {
-                each.name: sorted([contact.peer.hex(), *sorted(contact.hints)] for contact in each.peers)
+                each.name: sorted([contact.device.hex(), *sorted(contact.hints)] for contact in each.peers)
                 for each in status.networks
                 if each.is_here
             }

@@ -9,8 +9,7 @@ from tests.rooms.circle import Circle
 from linnet.core.effects import AfterCommit, Send
 from linnet.core.hello import Hello
 from linnet.core.inputs import LinkUp, Received
-from linnet.edge.config import PresenceConfig
-from linnet.edge.proxy_config import EdgeConfig, ProxyConfig
+from linnet.edge.config import EdgeConfig, PresenceConfig, ProxyConfig
 from linnet.peer.config import PeerConfig
 from linnet.peer.interface import Effect, Input
 from linnet.peer.messages import CODEC

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from linnet.core.ids import AuthorId, DeviceId, TopicId
 from linnet.delivery.messages import ChainPlace
-from linnet.edge.standing import digest_of
+from linnet.edge.messages import digest_of
 from linnet.machine.outbox import Effect, Notice, Outbox
 
 AUTHOR, DEVICE = AuthorId(b"u" * 32), DeviceId(b"d" * 8)

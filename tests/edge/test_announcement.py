@@ -12,15 +12,15 @@ from linnet.edge.announcement import (
     ANNOUNCEMENT_BYTES,
     MOST_BYTES,
     Announcement,
-    announce,
     check_announcement,
+    make_announcement,
     read_announcement,
 )
 from linnet.identity.keys import SigningKey
 
 KEY = SigningKey(b"k" * 32)
 NONCE = b"12345678"
-DATAGRAM = announce(KEY, 4711, NONCE)
+DATAGRAM = make_announcement(KEY, 4711, NONCE)
 
 
 def test_what_is_announced_is_read() -> None:
@@ -55,7 +55,7 @@ def test_foreign_bytes_are_refused_and_nothing_else_happens(data: bytes) -> None
         (DATAGRAM + b"\0", Reason.MALFORMED),
         (DATAGRAM + bytes(MOST_BYTES), Reason.TOO_LARGE),
         (DATAGRAM[:4] + b"\2" + DATAGRAM[5:], Reason.UNSUPPORTED),
-        (announce(KEY, 0, NONCE), Reason.MALFORMED),
+        (make_announcement(KEY, 0, NONCE), Reason.MALFORMED),
     ],
     ids=["empty", "magic", "short", "long", "large", "version", "port"],
 )
@@ -66,7 +66,7 @@ def test_refusals_are_named(datagram: bytes, reason: Reason) -> None:
 
 
 def test_a_signature_of_another_key_is_refused() -> None:
-    other = announce(SigningKey(b"o" * 32), 4711, NONCE)
+    other = make_announcement(SigningKey(b"o" * 32), 4711, NONCE)
     with pytest.raises(RemoteError) as refusal:
         check_announcement(DATAGRAM[:-64] + other[-64:], KEY.public)
     assert refusal.value.reason is Reason.BAD_SIGNATURE

@@ -3,45 +3,36 @@
 from __future__ import annotations
 
 import pytest
-from tests.edge.coast import Coast, Watched
+from msgspec.structs import replace
+from tests.edge.coast import Coast, Hostile, Watched
 
-from linnet.core.effects import AfterCommit, Send
+from linnet.core.ids import PeerId
 from linnet.core.inputs import Received
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import Data, Heads, Resent
+from linnet.edge.commands import Sleep, Wake
+from linnet.edge.config import EdgeConfig, ProxyConfig
 from linnet.edge.messages import Answer, Served
-from linnet.edge.proxy_commands import Sleep, Wake
-from linnet.edge.proxy_config import EdgeConfig, ProxyConfig
 from linnet.event.event import Unverified
-from linnet.peer.interface import Effect, Input, Start
+from linnet.peer.interface import Effect, Input
 from linnet.trace.records import Kind, Record
 
 WITHHOLDS = {"data": (Data,), "data and heads": (Data, Heads), "everything": (Data, Heads, Resent)}
 
 
-class Withholding(Watched):
+class Withholding(Hostile):
     """A proxy that sends a mobile some things never, and says that there is nothing to know."""
 
     kinds: tuple[type, ...] = ()
     lies = False
 
-    def handle(self, event: Input, now: float) -> list[Effect]:
-        return [self._twisted(effect) for effect in super().handle(event, now) if not self._held(effect)]
-
-    def _held(self, effect: Effect) -> bool:
-        target = self._coast.name(effect.peer) if isinstance(effect, Send) else ""
-        return target.startswith("m") and isinstance(effect, Send) and isinstance(effect.message, self.kinds)
-
-    def _twisted(self, effect: Effect) -> Effect:
-        if isinstance(effect, AfterCommit):
-            kept = (each for each in effect.effects if not self._held(each))
-            return AfterCommit(tuple(self._twisted(each) for each in kept))  # type: ignore[misc]
-        if self.lies and isinstance(effect, Send) and isinstance(effect.message, Served):
-            served = effect.message
-            answers = tuple(Answer(each.refusal, True) for each in served.answers)
-            told = Served(served.request, answers, served.kept_bytes, served.most_bytes, served.most_seconds)
-            return Send(effect.peer, told)
-        return effect
+    def twist(self, peer: PeerId, message: Message, now: float) -> list[Message]:
+        if isinstance(message, self.kinds):
+            return []
+        if self.lies and isinstance(message, Served):
+            return [replace(message, answers=tuple(Answer(each.refusal, True) for each in message.answers))]
+        return [message]
 
 
 class Forgetful(Withholding):
@@ -59,8 +50,7 @@ def turn(
     coast.crash(name)
     bad = way(coast, name)
     bad.kinds, bad.lies = kinds, lies
-    coast.network.restart(coast.peer(name), bad)
-    coast.network.ask(coast.peer(name), Start())
+    coast.begin(name, bad)
 
 
 @pytest.mark.parametrize("lies", [False, True])

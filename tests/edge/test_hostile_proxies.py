@@ -10,38 +10,20 @@ from typing import cast
 
 import pytest
 from msgspec.structs import replace
-from tests.edge.coast import Coast, Watched
+from tests.edge.coast import Coast, Hostile, Watched
 
-from linnet.core.effects import AfterCommit, Send
+from linnet.core.effects import Send
 from linnet.core.ids import PeerId
 from linnet.core.inputs import Received
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import Data, Heads
-from linnet.edge.proxy_config import EdgeConfig
-from linnet.peer.interface import Effect, Input, Start
+from linnet.edge.config import EdgeConfig
+from linnet.peer.interface import Effect, Input
 from linnet.trace.records import Kind
 
 SENT = [f"{number}" for number in range(40)]
 BOTH = EdgeConfig(at_once=2)
-
-
-class Hostile(Watched):
-    """A proxy that does something else with what it says to mobiles."""
-
-    def handle(self, event: Input, now: float) -> list[Effect]:
-        return [turned for effect in super().handle(event, now) for turned in self._turned(effect, now)]
-
-    def _turned(self, effect: Effect, now: float) -> list[Effect]:
-        if isinstance(effect, AfterCommit):
-            parts = [turned for each in effect.effects for turned in self._turned(each, now)]
-            return [AfterCommit(tuple(parts))]  # type: ignore[arg-type] # as they were, or sent
-        if isinstance(effect, Send) and self._coast.name(effect.peer).startswith("m"):
-            return [Send(effect.peer, message) for message in self.twist(effect.peer, effect.message, now)]
-        return [effect]
-
-    def twist(self, peer: PeerId, message: Message, now: float) -> list[Message]:
-        raise NotImplementedError
 
 
 class Delaying(Hostile):
@@ -123,8 +105,7 @@ class Forgetting(Hostile):
 def turn(coast: Coast, name: str, kind: type[Watched]) -> None:
     """From now on this proxy is a bad one."""
     coast.crash(name)
-    coast.network.restart(coast.peer(name), kind(coast, name))
-    coast.network.ask(coast.peer(name), Start())
+    coast.begin(name, kind(coast, name))
 
 
 def told(kind: type[Watched], edge: EdgeConfig, wait: float = 60.0) -> tuple[Coast, int]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 from tests.conftest import SOAK
-from tests.edge.coast import STREAM, Coast, Watched
+from tests.edge.coast import Coast, Watched
+from tests.streams.village import STREAM
 
 from linnet.core.inputs import Received
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined, Done
+from linnet.edge.announcement import CORE
 from linnet.edge.commands import AllowOnNetwork
-from linnet.edge.lan_keys import CORE
-from linnet.overlay.trackerless.messages import IntersectEnd, Pull
-from linnet.overlay.trackerless.trackerless import Trackerless
+from linnet.machine.commands import Declined, Done
+from linnet.overlay.gossip.messages import IntersectEnd, Pull
+from linnet.overlay.gossip.part import GossipOverlay
 from linnet.peer.interface import Connect
 from linnet.streams.stream_names import topic_of
 from linnet.trace.records import Kind, Record
@@ -97,8 +98,9 @@ def test_when_it_is_allowed_no_longer_the_stream_goes_through_proxies_alone() ->
     home = at_home(coast, "m0", "m1", allowed=("m0", "m1"))
     coast.subscribe("m0", name="app")
     theirs = coast.subscribe("m1", name="app", wait=30.0)
-    coast.ask("m0", AllowOnNetwork(TOPIC, home, False), wait=60.0)
+    coast.ask("m0", AllowOnNetwork(TOPIC, home, False), wait=0.2)
     begin = coast.network.now
+    coast.run(60.0)
     coast.publish("m0", "one", wait=2.0)
     assert coast.bodies("m1", theirs) == ["one"]
     said = {what for origin, _, what, _ in coast.said(begin, "m0", "m1") if origin == "m0"}
@@ -145,8 +147,8 @@ def test_a_proxy_is_told_nothing_by_gossip() -> None:
     mobile = coast.network.machine(coast.peer("m0"))
     assert isinstance(mobile, Watched)
     without = mobile.machine._parts.overlays.trackerless
-    assert isinstance(without, Trackerless)
-    pull = Pull(1, without.gossip.shown(coast.network.now).plain)
+    assert isinstance(without, GossipOverlay)
+    pull = Pull(1, without.peers.own_profile(coast.network.now).plain)
     proxy = coast.peer("q0")
     effects = mobile.handle(Received(proxy, pull), coast.network.now)
     note = "Pull: nothing but streams is spoken of with a proxy"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.edge.announcement import announce
-from linnet.edge.lan_keys import DAY, day_of, lan_key, network_id, node_secret
+from linnet.edge.announcement import DAY, day_of, lan_key, make_announcement, network_id, node_secret
 from linnet.identity.keys import SigningKey
 
 DEVICE = SigningKey(b"d" * 32)
@@ -27,9 +26,9 @@ def test_keys_can_be_had_again() -> None:
 
 def test_two_networks_or_days_share_no_bytes() -> None:
     said = [
-        announce(lan_key(SECRET, CAFE, 7), 4711, b"nonce 1 "),
-        announce(lan_key(SECRET, HOME, 7), 4811, b"NONCE-2-"),
-        announce(lan_key(SECRET, CAFE, 8), 4911, b"n0nc3_3_"),
+        make_announcement(lan_key(SECRET, CAFE, 7), 4711, b"nonce 1 "),
+        make_announcement(lan_key(SECRET, HOME, 7), 4811, b"NONCE-2-"),
+        make_announcement(lan_key(SECRET, CAFE, 8), 4911, b"n0nc3_3_"),
     ]
     for place, one in enumerate(said):
         assert not windows(one, 8) & windows(DEVICE.public, 8), "the device key is not in it"

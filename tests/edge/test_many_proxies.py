@@ -11,8 +11,8 @@ from tests.edge.coast import Coast
 
 from linnet.core.reasons import Reason
 from linnet.delivery.items import Missed
-from linnet.edge.proxy_commands import Sleep, Wake
-from linnet.edge.proxy_config import EdgeConfig, ProxyConfig
+from linnet.edge.commands import Sleep, Wake
+from linnet.edge.config import EdgeConfig, ProxyConfig
 from linnet.event.event import Event
 from linnet.peer.messages import CODEC
 from linnet.trace.records import Kind

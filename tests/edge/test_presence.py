@@ -11,17 +11,15 @@ from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.inputs import Heard, LocalNetwork, Met, NetworkIs, NotMet
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
-from linnet.edge.announcement import announce, read_announcement
+from linnet.edge.announcement import lan_hint, lan_key, make_announcement, network_id, read_announcement
 from linnet.edge.commands import NetworkStatus
 from linnet.edge.config import PresenceConfig
-from linnet.edge.hints import lan_hint
-from linnet.edge.lan_keys import lan_key, network_id
+from linnet.edge.lan_policy import LanPolicy
 from linnet.edge.notices import LanChange, LanGone, LanPeer
-from linnet.edge.policy import LanPolicy
 from linnet.edge.presence import AnnounceDue, ExpireDue, MeetDue, Presence, RefusalsDue
 from linnet.identity.keys import SigningKey
 from linnet.machine.outbox import Effect, Outbox
-from linnet.sim.luck import SeededEntropy
+from linnet.sim.seeded_random import SeededEntropy
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 
@@ -50,20 +48,20 @@ class Machine(Presence):
         return [*self.out.take(), *changes]
 
     def switch(self, topic: TopicId, network: bytes, is_on: bool, now: float) -> list[Effect | LanChange]:
-        changes = self.allow(topic, network, is_on, now)
+        changes = self.set_switch(topic, network, is_on, now)
         return [*self.out.take(), *changes]
 
     def fire(self, timer: Timer, now: float) -> list[Effect | LanChange]:
         changes: list[LanChange] = []
         match timer:
             case AnnounceDue(network):
-                self.announce(network, now)
+                self.announce_node(network, now)
             case ExpireDue(network):
-                changes = self.expire(network, now)
+                changes = self.drop_expired(network, now)
             case MeetDue(network):
-                self.meet(network, now)
+                self.meet_nodes(network, now)
             case _:
-                self.end_refusals()
+                self.refusals.end_window()
         return [*self.out.take(), *changes]
 
 
@@ -80,7 +78,7 @@ def at_home(config: PresenceConfig | None = None) -> Machine:
 
 
 def heard(key: SigningKey, source: str = "10.0.0.1", nonce: bytes = b"nonce---") -> Heard:
-    return Heard(HOME, source, announce(key, 99, nonce))
+    return Heard(HOME, source, make_announcement(key, 99, nonce))
 
 
 def hint(key: SigningKey, source: str = "10.0.0.1") -> str:
@@ -103,8 +101,8 @@ def test_where_nothing_is_allowed_nothing_is_said_or_looked_at() -> None:
     assert machine.hear(heard(LARGER[0]), 0.0) == []
     assert machine.hear(Heard(HOME, "10.0.0.1", b"junk"), 0.0) == []
     assert machine.networks == ()
-    assert machine.view(HOME) == ()
-    assert machine.allowed(HOME) == ()
+    assert machine.contacts_on(HOME) == ()
+    assert machine.policy.allowed_topics(HOME) == ()
 
 
 def test_a_topic_allowed_on_one_network_is_announced_on_that_one_alone() -> None:
@@ -112,8 +110,8 @@ def test_a_topic_allowed_on_one_network_is_announced_on_that_one_alone() -> None
     machine.hear(NetworkIs((AT_HOME, IN_CAFE)), 0.0)
     assert machine.switch(TOPIC, HOME, True, 0.0) == [SetTimer(0.3, ANNOUNCE)]
     assert machine.networks == (HOME,)
-    assert machine.allowed(HOME) == (TOPIC,)
-    assert machine.allowed(CAFE) == ()
+    assert machine.policy.allowed_topics(HOME) == (TOPIC,)
+    assert machine.policy.allowed_topics(CAFE) == ()
 
 
 def test_an_unknown_network_is_off_until_we_are_there() -> None:
@@ -179,7 +177,7 @@ def test_who_is_there_is_told_of_again_if_what_may_be_said_changes() -> None:
     assert machine.switch(OTHER, HOME, True, 2.0) == []
     assert machine.switch(OTHER, CAFE, True, 3.0) == []
     assert machine.switch(TOPIC, HOME, False, 4.0) == again
-    assert machine.allowed(HOME) == (OTHER,)
+    assert machine.policy.allowed_topics(HOME) == (OTHER,)
 
 
 def test_denying_the_last_topic_silences_us_and_forgets_who_is_there() -> None:
@@ -188,7 +186,7 @@ def test_denying_the_last_topic_silences_us_and_forgets_who_is_there() -> None:
     machine.hear(Met(HOME, LARGER[0].public, PEER), 0.1)
     effects = machine.switch(TOPIC, HOME, False, 1.0)
     assert effects == [*map(CancelTimer, (ANNOUNCE, EXPIRE, MEET)), LanGone(PEER, HOME)]
-    assert machine.view(HOME) == ()
+    assert machine.contacts_on(HOME) == ()
     assert machine.fire(ANNOUNCE, 1.0) == []
 
 
@@ -261,10 +259,10 @@ def test_who_was_met_is_told_and_in_view() -> None:
     machine = at_home()
     key = LARGER[0]
     machine.hear(heard(key), 0.0)
-    assert machine.view(HOME) == ()
+    assert machine.contacts_on(HOME) == ()
     contact = Contact(PEER, (hint(key),))
     assert machine.hear(Met(HOME, key.public, PEER), 0.1) == [LanPeer(contact, HOME)]
-    assert machine.view(HOME) == (contact,)
+    assert machine.contacts_on(HOME) == (contact,)
     assert machine.networks_of(PEER) == (HOME,)
     assert machine.hear(Met(HOME, key.public, PEER), 0.2) == []
 
@@ -313,7 +311,7 @@ def test_who_comes_back_need_not_be_met_again() -> None:
     machine.hear(heard(key), 0.0)
     machine.hear(Met(HOME, key.public, PEER), 0.0)
     assert machine.fire(EXPIRE, 20.0) == [LanGone(PEER, HOME)]
-    assert machine.view(HOME) == ()
+    assert machine.contacts_on(HOME) == ()
     again = machine.hear(heard(key), 60.0)
     assert of(LanPeer, again) == [LanPeer(Contact(PEER, (hint(key),)), HOME)]
     assert of(Meet, again) == []
@@ -345,7 +343,7 @@ def test_who_answers_when_looked_for_is_still_there() -> None:
     [timer] = machine.fire(EXPIRE, 20.0)
     assert isinstance(timer, SetTimer)
     assert timer.delay == pytest.approx(10.1)
-    assert machine.view(HOME) == (Contact(PEER, (hint(key),)),)
+    assert machine.contacts_on(HOME) == (Contact(PEER, (hint(key),)),)
 
 
 def test_looking_for_many_at_once_is_bounded() -> None:
@@ -369,7 +367,7 @@ def test_a_device_that_took_another_key_is_not_gone() -> None:
     machine.hear(heard(new, nonce=b"tomorrow"), 15.0)
     machine.hear(Met(HOME, new.public, PEER), 15.0)
     assert of(LanGone, machine.fire(EXPIRE, 20.0)) == []
-    assert machine.view(HOME) == (Contact(PEER, (hint(new),)),)
+    assert machine.contacts_on(HOME) == (Contact(PEER, (hint(new),)),)
 
 
 def test_an_address_that_changes_is_told() -> None:
@@ -405,7 +403,7 @@ def test_a_flood_is_refused_counted_and_bounded() -> None:
 
 def announce_of(number: int) -> bytes:
     """Announcements that are right, of keys made up for it; a few keys suffice, with many nonces."""
-    return announce(KEYS[number % len(KEYS)], 99, number.to_bytes(8, "big"))
+    return make_announcement(KEYS[number % len(KEYS)], 99, number.to_bytes(8, "big"))
 
 
 def test_forged_announcements_are_refused_by_name() -> None:

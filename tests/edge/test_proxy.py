@@ -11,10 +11,10 @@ from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Entry
 from linnet.delivery.messages import ChainPlace
+from linnet.edge.config import ProxyConfig
 from linnet.edge.messages import Answer, Serve, Served, Taken, Unserve, Wanted
 from linnet.edge.notices import Keep, LetGo, Reached, Trim
 from linnet.edge.proxy import Proxy, ReviewDue
-from linnet.edge.proxy_config import ProxyConfig
 from linnet.machine.outbox import Effect, Notice, Outbox
 from linnet.overlay.notices import NeighborDown
 from linnet.store.memory import MemoryStore

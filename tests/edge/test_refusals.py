@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from tests.delivery.voices import asked
+
+from linnet.core.effects import SetTimer
 from linnet.core.reasons import Reason
-from linnet.edge.refusals import Refusals
+from linnet.edge.presence import Refusals, RefusalsDue
+from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
 
 def test_the_first_is_written_at_once_and_the_rest_as_one() -> None:
-    refusals = Refusals()
-    assert not refusals.is_open
-    assert refusals.refused(Reason.FLOODING, "one") == [
-        Record(Kind.REJECTED, reason=Reason.FLOODING, note="one")
-    ]
-    assert refusals.refused(Reason.FLOODING, "two") == []
-    assert refusals.refused(Reason.FLOODING, "three") == []
-    assert len(refusals.refused(Reason.MALFORMED, "four")) == 1
-    assert refusals.is_open
-    [rest] = refusals.end()
+    out = Outbox()
+    refusals = Refusals(out)
+    first = Record(Kind.REJECTED, reason=Reason.FLOODING, note="one")
+    window = SetTimer(1.0, RefusalsDue())
+    assert asked(out, refusals.note_refusal, Reason.FLOODING, "one") == [first, window]
+    assert asked(out, refusals.note_refusal, Reason.FLOODING, "two") == []
+    assert asked(out, refusals.note_refusal, Reason.FLOODING, "three") == []
+    assert len(asked(out, refusals.note_refusal, Reason.MALFORMED, "four")) == 1
+    [rest] = asked(out, refusals.end_window)
     assert (rest.reason, rest.events) == (Reason.FLOODING, 2)
-    assert not refusals.is_open
-    assert len(refusals.refused(Reason.FLOODING, "again")) == 1
-    assert refusals.end() == []
+    assert asked(out, refusals.note_refusal, Reason.FLOODING, "one") == [first, window]
+    assert asked(out, refusals.end_window) == []

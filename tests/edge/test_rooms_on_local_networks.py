@@ -6,9 +6,9 @@ import pytest
 from tests.conftest import SOAK
 from tests.edge.shore import Shore
 
-from linnet.delivery.commands import Done
 from linnet.edge.commands import AllowOnNetwork
-from linnet.rooms.content import Newcomers
+from linnet.machine.commands import Done
+from linnet.rooms.event_types import Newcomers
 
 SEEDS = range(20 if SOAK else 1)
 
@@ -75,4 +75,4 @@ def test_when_one_allows_it_no_longer_it_says_nothing_more_there() -> None:
 
 def is_on_ring(shore: Shore, name: str) -> bool:
     room = shore.rooms(name)._registry.get(shore.room)
-    return room is not None and room.neighbors.in_graph
+    return room is not None and room.neighbors._in_graph

@@ -6,10 +6,10 @@ import pytest
 from tests.edge.shore import Shore
 
 from linnet.core.reasons import Reason
-from linnet.edge.proxy_commands import Sleep, Wake
+from linnet.edge.commands import Sleep, Wake
 from linnet.rooms.commands import AddRelay, JoinRoom
-from linnet.rooms.content import Newcomers
-from linnet.rooms.relay_use import NO_PROXY
+from linnet.rooms.event_types import Newcomers
+from linnet.rooms.relay_client.relay_client import NO_PROXY
 from linnet.trace.records import Kind
 
 

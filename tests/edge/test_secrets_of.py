@@ -11,12 +11,12 @@ from tests.edge.coast import Coast
 from tests.edge.secrets_of import forms, found_in, key_secrets, pair_secrets, room_secrets, sealed_secrets
 from tests.edge.shore import Shore
 
-from linnet.edge.proxy_commands import Sleep, Wake
+from linnet.edge.commands import Sleep, Wake
 from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
 from linnet.peer.messages import CODEC
-from linnet.rooms.content import Newcomers
-from linnet.sim.luck import SeededEntropy
+from linnet.rooms.event_types import Newcomers
+from linnet.sim.seeded_random import SeededEntropy
 from linnet.streams.commands import Declare, Policy
 from linnet.streams.stream_names import topic_of
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 from tests.conftest import SOAK
-from tests.edge.coast import STREAM, Coast
+from tests.edge.coast import Coast
+from tests.streams.village import STREAM
 
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined, Unsubscribe
-from linnet.edge.proxy_commands import Sleep, Wake
-from linnet.edge.proxy_config import EdgeConfig, ProxyConfig
+from linnet.delivery.commands import Unsubscribe
+from linnet.edge.commands import Sleep, Wake
+from linnet.edge.config import EdgeConfig, ProxyConfig
+from linnet.machine.commands import Declined
 from linnet.peer.interface import Connect
 from linnet.streams.commands import Published, Subscribe
 from linnet.streams.stream_names import topic_of

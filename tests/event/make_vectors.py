@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from linnet.core.ids import AuthorId, EventId, TopicId
-from linnet.event.event import Tail
+from linnet.event.event import Spot, Tail
 from linnet.event.signing import encode_unit, message_tail, sign_unit
 from linnet.identity.cards import issue_card
 from linnet.identity.keys import SigningKey
@@ -47,7 +47,7 @@ def vectors() -> dict[str, Any]:
     """What the file should hold."""
     units = []
     for name, (seq, prev, tails) in UNITS.items():
-        made = sign_unit(DEVICE, TOPIC, AuthorId(PERSON.public), CARD.device, seq, prev, tails)
+        made = sign_unit(DEVICE, Spot(TOPIC, AuthorId(PERSON.public), CARD.device, seq, prev), tails)
         ids = [event.id.hex() for event in made.events]
         units.append({"name": name, "ids": ids, "unit": encode_unit(made.unit).hex()})
     return {

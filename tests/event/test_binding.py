@@ -6,8 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
-from linnet.event.binding import bound_of
-from linnet.event.event import Event, Tail
+from linnet.event.event import Event, Tail, bound_of
 
 ID = EventId(b"i" * 32)
 TAIL = Tail((EventId(b"1" * 32),), None, 3, (EventId(b"2" * 32),), "message", None, 1000, b"clear", b"body")

@@ -12,7 +12,7 @@ from linnet.core.errors import InvalidEvent, Refused
 from linnet.core.ids import AuthorId, EventId, TopicId
 from linnet.core.limits import BODY_BYTES, BURST_BYTES, BURST_EVENTS, LARGEST_COUNT
 from linnet.core.reasons import Reason
-from linnet.event.event import MESSAGE, Tail, Unverified, Verified
+from linnet.event.event import MESSAGE, Spot, Tail, Unverified, Verified
 from linnet.event.signing import decode_unit, encode_unit, message_tail, sign_unit, verify_unit
 from linnet.identity.cards import Card, issue_card
 from linnet.identity.keys import SigningKey
@@ -30,7 +30,7 @@ tails = st.lists(values(Tail), min_size=1, max_size=6)
 def made(
     some: list[Tail], seq: int | None = 7, prev: EventId | None = PREV, key: SigningKey = DEVICE
 ) -> Verified:
-    return sign_unit(key, TOPIC, AuthorId(PERSON.public), CARD.device, seq, prev, some)
+    return sign_unit(key, Spot(TOPIC, AuthorId(PERSON.public), CARD.device, seq, prev), some)
 
 
 def refusal(unit: Unverified, card: Card = CARD) -> Reason:
@@ -164,13 +164,6 @@ def signed_by_hand(raw: tuple[bytes, ...]) -> Unverified:
         before = EventId(head)
     sig = DEVICE.sign(head)
     return Unverified(TOPIC, AuthorId(PERSON.public), CARD.device, 0, PREV, raw, sig)
-
-
-def test_a_tail_signed_by_hand_is_good_when_it_is_one() -> None:
-    good = BURST.unit.tails
-    assert [event.tail for event in verify_unit(signed_by_hand(good), CARD).events] == [
-        event.tail for event in BURST.events
-    ]
 
 
 def test_bytes_are_hashed_as_they_came() -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 from msgspec.structs import replace
+from tests.event.units import chain_of
 
 from linnet.core.ids import EventId
 from linnet.core.stores import Entry
-from linnet.event.signing import encode_unit
-from linnet.event.soundness import is_signed, is_sound
+from linnet.event.signing import encode_unit, is_signed, is_sound
 from linnet.testing.identities import known_identity
-from linnet.testing.units import chain_of
 
 ANN, BEN = known_identity("ann"), known_identity("ben")
 CARD = msgspec.msgpack.encode(ANN.card)

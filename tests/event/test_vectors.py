@@ -15,6 +15,7 @@ import msgspec
 import pytest
 
 from linnet.core.ids import AuthorId, PeerId
+from linnet.event.event import Spot
 from linnet.event.signing import decode_unit, encode_unit, sign_unit, verify_unit
 from linnet.identity.cards import Card, check_card, issue_card
 from linnet.identity.keys import SigningKey, device_id
@@ -57,7 +58,7 @@ def test_known_bytes_give_known_events(vector: dict[str, Any]) -> None:
 def test_the_same_fields_give_the_same_bytes(vector: dict[str, Any]) -> None:
     verified = verify_unit(decode_unit(bytes.fromhex(vector["unit"])), CARD)
     unit, tails = verified.unit, [event.tail for event in verified.events]
-    again = sign_unit(DEVICE, unit.topic, unit.author, unit.device, unit.seq, unit.prev, tails)
+    again = sign_unit(DEVICE, Spot(unit.topic, unit.author, unit.device, unit.seq, unit.prev), tails)
     assert again == verified
 
 

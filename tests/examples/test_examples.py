@@ -48,6 +48,7 @@ SAID = {
         "from: Ada's notes",
         "new: Note G is done.",
     ],
+    "own_tests.py": ["what is announced is heard: passed"],
     "owned_stream.py": ["kept by 1 storage node", "and published", "and was refused: not_a_publisher"],
     "profile.py": [
         "as it stands: _profile_city is London",

@@ -13,10 +13,10 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from linnet.core.ids import AuthorId, DeviceId, EventId
-from linnet.groups import healing, membership
-from linnet.groups.healing import Cover
-from linnet.groups.ids import Device, MemberId
+from linnet.groups import membership, removal_cover
+from linnet.groups.labels import Device, MemberId
 from linnet.groups.membership import EMPTY, History, Member
+from linnet.groups.removal_cover import Cover
 
 OPS = ("create", "add", "remove")
 SEEDS = ("create", "remove", "update")
@@ -82,8 +82,8 @@ class Replica:
     def __init__(self, name: str, history: History, had: set[int]) -> None:
         self.name = name
         self.history, self.had = history, had
-        self.cover, self.sets = healing.NONE, list[frozenset[EventId]]()
-        self.small, self.small_cover = history, healing.NONE
+        self.cover, self.sets = removal_cover.NO_COVER, list[frozenset[EventId]]()
+        self.small, self.small_cover = history, removal_cover.NO_COVER
         self.last: int | None = None
         self.active = True
 
@@ -106,8 +106,8 @@ class Replica:
 
     def _covered(self, cover: Cover, history: History, sender: str) -> Cover:
         if sender == self.name:
-            return healing.own(history)
-        return healing.incorporated(cover, history, mid(sender))
+            return removal_cover.cover_by_own_seed(history)
+        return removal_cover.cover_by_seed(cover, history, mid(sender))
 
 
 class World:
@@ -131,9 +131,11 @@ class World:
         newcomer.small = adder.small
         healthy = adder.healthy()
         newcomer.sets = [membership.removes(adder.history)] if healthy else []
-        newcomer.cover = healing.welcomed(adder.history, not healing.needs_heal(adder.cover, adder.history))
-        small_healthy = not healing.needs_heal(adder.small_cover, adder.small)
-        newcomer.small_cover = healing.welcomed(adder.small, small_healthy)
+        newcomer.cover = removal_cover.cover_by_welcome(
+            adder.history, not removal_cover.needs_heal(adder.cover, adder.history)
+        )
+        small_healthy = not removal_cover.needs_heal(adder.small_cover, adder.small)
+        newcomer.small_cover = removal_cover.cover_by_welcome(adder.small, small_healthy)
         newcomer.last = at
         self._ack(newcomer, at)
         return at
@@ -198,6 +200,27 @@ class World:
         replica.had.add(at)
         replica.take(self.deeds[at], self.deeds)
         return at
+
+
+def act(world: World, deeds: str) -> None:
+    """What members do: ``A!`` sends a seed, ``A+C`` adds, ``A-C`` removes, ``A-CD`` both in one.
+
+    ``B<`` lets B hear of the last of these, and ``*`` all hear of everything.
+    """
+    for deed in deeds.split():
+        match [*deed]:
+            case ["*"]:
+                world.settle()
+            case [who, "<"]:
+                world.deliver(who, max(at for at, each in enumerate(world.deeds) if each.kind != "ack"))
+            case [who, "!"]:
+                world.update(who)
+            case [who, "+", whom]:
+                world.add(who, whom)
+            case [who, "-", *whom]:
+                world.remove(who, *whom)
+            case _:
+                raise ValueError(deed)
 
 
 class Past:

@@ -16,7 +16,7 @@ from linnet.groups import agreement
 from linnet.groups.agreement import Directory
 from linnet.groups.bodies import Acks, Add, Body, Create, Head, Item, Leave, Remove, Update, decode_body
 from linnet.groups.bodies import encode_body as encode
-from linnet.groups.ids import Device, MemberId
+from linnet.groups.labels import Device, MemberId
 from linnet.groups.state import Act, GroupState
 
 STRANGER = Device(AuthorId(b"s" * 32), DeviceId(b"stranger"))
@@ -37,7 +37,9 @@ def head_of(state: GroupState, ahead: int = 1) -> Head:
 
 def update_of(state: GroupState, directory: Directory, entropy: Entropy, now: float) -> Update:
     """An update as it should be."""
-    content = decode_body(agreement.draft_update(state, directory, lambda device: True, entropy, now).body)
+    content = decode_body(
+        agreement.draft_update(state, agreement.Means(directory, lambda device: True, entropy, now)).body
+    )
     assert isinstance(content, Update)
     assert len(content.directs) >= 2
     return content

@@ -1,12 +1,13 @@
 """Write tests/groups/vectors/*.json: scripted sessions of a group, for us and for other programs.
 
 Run it only when the format changes, which is a new version of the wire:
-``.venv/bin/python tests/groups/make_vectors.py``; with ``--print`` it shows what it would write.
+``.venv/bin/python -m tests.groups.make_vectors``; with ``--print`` it shows what it would write.
 
 A file has the script of its session, and then what each step of a device was: the entropy that it drew in
 this order, the body of the event (of a message: the clear bytes, and the sealed ones), the SHA-256 of the key
 with which its epoch begins or, of a message, of its 44 bytes of key and nonce. The SHA-256 of all states are
-at the end. Ids of events are made up, the group's id and the devices are given.
+at the end. Ids of events are made up, the group's id and the devices are given. A new file begins with a
+script and the names of its devices.
 """
 
 from __future__ import annotations
@@ -17,131 +18,23 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.groups.group_world import GROUP, START, GroupWorld, Packet, Peer
+
 from linnet.groups import agreement
 from linnet.groups.chains import message_key
 from linnet.groups.state import GroupConfig, encode_state
-from linnet.sim.luck import SeededEntropy
-from linnet.testing.group_world import GROUP, START, GroupWorld, Packet, Peer
+from linnet.sim.seeded_random import SeededEntropy
 
 VECTORS = Path(__file__).parent / "vectors"
 ONE_TIME = 3
 """One-time prekeys of each device."""
+FILES = {path.stem: path for path in sorted(VECTORS.glob("*.json"))}
 
-SCRIPTS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "create": (
-        "ABC",
-        (
-            "create A BC",
-            "settle",
-            "say A one",
-            "say A two",
-            "say B three",
-            "settle",
-            "update B",
-            "settle",
-            "say C four",
-            "settle",
-        ),
-    ),
-    "add": (
-        "ABCD",
-        (
-            "create A B",
-            "settle",
-            "say A before",
-            "add A C",
-            "deliver A C",
-            "deliver A C",
-            "acks C",
-            "say C hello",
-            "settle",
-            "add C D",
-            "settle",
-            "say B welcome",
-            "say D thanks",
-            "settle",
-        ),
-    ),
-    "remove": (
-        "ABCDE",
-        (
-            "create A BCDE",
-            "settle",
-            "remove A D",
-            "remove B E",
-            "settle",
-            "update C",
-            "settle",
-            "say A one",
-            "say B two",
-            "say C three",
-            "settle",
-        ),
-    ),
-    "concurrent": (
-        "ABCD",
-        (
-            "create A BC",
-            "settle",
-            "update A",
-            "add C D",
-            "deliver C B",
-            "deliver A B",
-            "acks B",
-            "deliver C D",
-            "acks D",
-            "settle",
-            "say A one",
-            "say B two",
-            "say D three",
-            "settle",
-        ),
-    ),
-    "renewed": (
-        "ABMS",
-        (
-            "create A BM",
-            "settle",
-            "update M",
-            "keys M",
-            "add A S",
-            "deliver A S",
-            "acks S",
-            "deliver M S",
-            "acks S",
-            "update S",
-            "settle",
-            "say S one",
-            "say M two",
-            "settle",
-            "keys S",
-            "keys A",
-        ),
-    ),
-    "leave": (
-        "ABC",
-        (
-            "create A BC",
-            "settle",
-            "leave C",
-            "settle",
-            "remove A C",
-            "settle",
-            "keys C",
-            "add B C",
-            "settle",
-            "update A",
-            "update C",
-            "deliver A B",
-            "deliver C B",
-            "acks B",
-            "settle",
-            "say B one",
-            "say C two",
-            "settle",
-        ),
-    ),
-}
+
+def read(name: str) -> dict[str, Any]:
+    """A file, by its name."""
+    found: dict[str, Any] = json.loads(FILES[name].read_text())
+    return found
 
 
 class Noted(SeededEntropy):
@@ -245,17 +138,11 @@ def next_key(peer: Peer) -> bytes:
     return message_key(GROUP, peer.id, chain.epoch, chain.index, chain.key)[0]
 
 
-def session(names: str, script: tuple[str, ...], seed: int = 1) -> Session:
-    """What a script leads to."""
-    world = Session(names, seed)
+def vector(names: str, script: list[str]) -> dict[str, Any]:
+    """What the file of a script should hold."""
+    world = Session(names, seed=1)
     for line in script:
         world.follow(line)
-    return world
-
-
-def vector(names: str, script: tuple[str, ...]) -> dict[str, Any]:
-    """What the file of a script should hold."""
-    world = session(names, script)
     return {
         "group": GROUP.hex(),
         "time": START,
@@ -263,7 +150,7 @@ def vector(names: str, script: tuple[str, ...]) -> dict[str, Any]:
         "devices": {
             name: [peer.device.author.hex(), peer.device.device.hex()] for name, peer in world.peers.items()
         },
-        "script": list(script),
+        "script": script,
         "steps": world.steps,
         "read": {name: list(peer.read.values()) for name, peer in world.peers.items()},
         "state_sha256": {name: _sha256(encode_state(peer.state)) for name, peer in world.peers.items()},
@@ -276,13 +163,13 @@ def _sha256(data: bytes) -> str:
 
 def main() -> None:
     """Write all files, or show them."""
-    for name, (names, script) in SCRIPTS.items():
-        text = json.dumps(vector(names, script), indent=1) + "\n"
+    for name, path in FILES.items():
+        known = read(name)
+        text = json.dumps(vector("".join(known["devices"]), known["script"]), indent=1) + "\n"
         if "--print" in sys.argv[1:]:
             sys.stdout.write(text)
         else:
-            VECTORS.mkdir(exist_ok=True)
-            (VECTORS / f"{name}.json").write_text(text)
+            path.write_text(text)
 
 
 if __name__ == "__main__":

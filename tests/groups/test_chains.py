@@ -18,7 +18,7 @@ from linnet.groups.chains import (
     start,
     take,
 )
-from linnet.groups.ids import MemberId
+from linnet.groups.labels import MemberId
 
 GROUP, MEMBER, ROOT = b"g" * 32, MemberId(b"m" * 16), b"r" * 32
 NOW = 1000.0
@@ -84,10 +84,6 @@ def test_an_epoch_goes_when_all_of_it_has_come() -> None:
     assert debt(chains) == 0
     assert [chain.epoch for chain in chains.chains] == [2]
     assert refusal(chains, 1, 0) is Reason.KEY_SPENT
-
-
-def test_an_epoch_without_messages_leaves_nothing() -> None:
-    assert [chain.epoch for chain in start(begun(), 2, ROOT, 0, NOW).chains] == [2]
 
 
 def test_old_epochs_are_few_and_not_old() -> None:

@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 from nacl.bindings import crypto_scalarmult, crypto_scalarmult_base
+from tests.groups.group_world import GroupWorld, Packet, start
 
 from linnet.groups import agreement, primitives
 from linnet.groups.bodies import HEAD_BYTES
 from linnet.groups.state import GroupConfig
-from linnet.testing.group_world import GroupWorld, Packet
 
 FIRST, TO_SENT, TO_OWN = 157, 149, 153
 """Bytes of a direct message: by prekeys, to the key that was sent along, to the receiver's own."""
@@ -67,9 +67,7 @@ def test_bytes_of_the_prekeys_after_a_seed(size: int, one_time: int) -> None:
 
 
 def test_an_answer_goes_to_the_own_key_of_its_receiver() -> None:
-    world = GroupWorld("AB")
-    world.create("A", "B")
-    world.settle()
+    world = start("AB")
     assert len(world.update("B").body) == 60 + TO_OWN
 
 

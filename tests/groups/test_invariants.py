@@ -43,18 +43,16 @@ from msgspec.structs import replace
 
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.reasons import Reason
-from linnet.groups import agreement, sealing
+from linnet.groups import agreement, message_crypto
 from linnet.groups.bodies import HEAD_BYTES, Acks, Add, Create, Remove, Update, decode_body
-from linnet.groups.ids import MemberId
+from linnet.groups.labels import MemberId
 from linnet.groups.notes import Waits
 from linnet.groups.state import decode_state, encode_state
 from linnet.groups.two_party import direct_length
-from linnet.sim.groups import divergences, reading
-from linnet.sim.groups_course import Course
-from linnet.sim.groups_report import GroupScenario
-from linnet.sim.groups_world import GROUP, GroupNet, Machine
-from linnet.testing.attacker import Attacker
-from linnet.testing.ledger import Ledger
+from linnet.sim.attacks.group_attacker import Attacker
+from linnet.sim.groups.ledger import Ledger
+from linnet.sim.groups.scenario import Course, GroupScenario, divergences, reading
+from linnet.sim.groups.world import GROUP, GroupNet, Machine
 
 SOAK = bool(os.environ.get("LINNET_SOAK"))
 EXAMPLES, STEPS = (400, 60) if SOAK else (30, 40)
@@ -172,13 +170,11 @@ class Group(RuleBasedStateMachine):
         if heard.clear:
             if (machine.state.me, heard.id) in machine.opened:
                 with pytest.raises(RemoteError):
-                    sealing.open_message(
-                        machine.state, heard.device, heard.clear, heard.bound, heard.body, self.net.now
+                    message_crypto.open_message(
+                        machine.state, heard.device, heard.clear, heard.bound, heard.body
                     )
         elif heard.id in machine.log:
-            step = agreement.receive(
-                machine.state, heard.device, heard.id, heard.body, self.net.directory, self.net.now
-            )
+            step = agreement.receive(machine.state, heard.device, heard.id, heard.body, self.net.now)
             assert encode_state(step.state) == encode_state(machine.state)
 
     @rule(who=WHO, pick=PICK)
@@ -193,9 +189,7 @@ class Group(RuleBasedStateMachine):
                     later.append(heard)
         if later:
             heard = later[pick % len(later)]
-            step = agreement.receive(
-                state, heard.device, heard.id, heard.body, self.net.directory, self.net.now
-            )
+            step = agreement.receive(state, heard.device, heard.id, heard.body, self.net.now)
             assert any(isinstance(note, Waits) for note in step.notes)
             assert encode_state(step.state) == encode_state(state)
 
@@ -210,7 +204,7 @@ class Group(RuleBasedStateMachine):
         part[bit // 24 % len(part)] ^= 1 << bit // 3 % 8
         before = encode_state(state)
         with pytest.raises(RemoteError):
-            sealing.open_message(state, heard.device, bytes(clear), bytes(bound), bytes(sealed), self.net.now)
+            message_crypto.open_message(state, heard.device, bytes(clear), bytes(bound), bytes(sealed))
         assert encode_state(state) == before
 
     @rule(who=WHO, other=WHO)
@@ -225,10 +219,7 @@ class Group(RuleBasedStateMachine):
                 machine.state,
                 device,
                 self.net.bundles[device][0],
-                lambda device: None,
-                lambda device: True,
-                entropy,
-                self.net.now,
+                agreement.Means(lambda device: None, lambda device: True, entropy, self.net.now),
             )
         assert encode_state(machine.state) == before
 
@@ -347,7 +338,7 @@ def check_keys(net: GroupNet, ledger: Ledger) -> None:
             attacker.steal(encode_state(state))
     assert attacker.read().keys() == net.said.keys()
     assert len(set(attacker.used.values())) == len(attacker.used)
-    places = [sealing.read_clear(each.clear) for each in ledger.messages]
+    places = [message_crypto.read_clear(each.clear) for each in ledger.messages]
     assert len(set(places)) == len(places)
     keys = [key for place in places for key in set(attacker.keys_of(*place))]
     assert len(set(keys)) == len(keys) == len(places)
@@ -373,7 +364,7 @@ def test_a_flood_of_operations_out_of_order_leaves_the_state_as_it_is() -> None:
     size = len(encode_state(state))
     flood = [heard for heard in net.overheard if isinstance(decode_body(heard.body), Update)]
     for heard in flood[-200:]:
-        step = agreement.receive(state, heard.device, heard.id, heard.body, net.directory, net.now)
+        step = agreement.receive(state, heard.device, heard.id, heard.body, net.now)
         assert any(isinstance(note, Waits) for note in step.notes)
         state = step.state
     assert len(encode_state(state)) == size
@@ -393,9 +384,7 @@ def test_what_was_sent_in_one_group_means_nothing_in_another() -> None:
     heard = next(each for each in one.overheard if isinstance(decode_body(each.body), Create))
     before = encode_state(machine.state)
     with pytest.raises(RemoteError):
-        agreement.receive(machine.state, heard.device, heard.id, heard.body, other.directory, other.now)
+        agreement.receive(machine.state, heard.device, heard.id, heard.body, other.now)
     assert encode_state(machine.state) == before
-    step = agreement.receive(
-        one.machines[1].state, heard.device, heard.id, heard.body, one.directory, one.now
-    )
+    step = agreement.receive(one.machines[1].state, heard.device, heard.id, heard.body, one.now)
     assert agreement.is_member(step.state)

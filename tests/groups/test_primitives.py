@@ -34,7 +34,7 @@ from linnet.groups.primitives import (
     seal,
 )
 from linnet.identity.keys import SigningKey, verify
-from linnet.sim.luck import SeededEntropy
+from linnet.sim.seeded_random import SeededEntropy
 
 SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
 KEY = st.binary(min_size=32, max_size=32)
@@ -122,15 +122,6 @@ def test_x25519_iterated() -> None:
     assert scalar.hex() == "684cf59ba83309552800ef566f2f4d3c1c3887c49360e3875f2eb94d99532c51"
 
 
-def test_x25519_key_agreement_of_rfc_7748() -> None:
-    alice = h("77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a")
-    bob = h("5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb")
-    assert public_of(bob).hex() == "de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f"
-    assert public_of(alice).hex() == "8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a"
-    shared = h("4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742")
-    assert agree(alice, public_of(bob)) == agree(bob, public_of(alice)) == shared
-
-
 @given(KEY, KEY)
 def test_x25519_is_the_librarys(one: bytes, other: bytes) -> None:
     pair = key_pair(lambda count: one[:count])
@@ -167,13 +158,6 @@ def test_points_of_low_order_are_no_keys(point: str) -> None:
     with pytest.raises(RemoteError) as caught:
         hpke_open(secret, b"", h(point) + bytes(40))
     assert caught.value.reason == Reason.UNDECRYPTABLE
-
-
-@given(KEY)
-def test_other_points_are_keys(point: bytes) -> None:
-    if point.hex() not in LOW_ORDER:
-        assert check_public(point) is point
-        assert agree(b"\x01" * 32, point) != bytes(32)
 
 
 @pytest.mark.parametrize("small", range(2, 19))
@@ -292,22 +276,6 @@ def test_hpke_is_the_librarys_both_ways(secret: bytes, info: bytes, plaintext: b
     assert len(ours) == len(plaintext) + HPKE_OVERHEAD
     assert SUITE.decrypt(ours, theirs, info=info) == plaintext
     assert hpke_open(secret, info, SUITE.encrypt(plaintext, theirs.public_key(), info=info)) == plaintext
-
-
-def test_hpke_stays_shut() -> None:
-    sealed = hpke_seal(HPKE_PUBLIC, HPKE_INFO, HPKE_PLAIN, SeededEntropy(0, "shut"))
-    wrong = [flipped(sealed, bit) for bit in range(len(sealed) * 8)]
-    wrong += [sealed[:length] for length in range(len(sealed))] + [sealed + b"\x00"]
-    told = set()
-    for attempt in wrong:
-        with pytest.raises(RemoteError) as caught:
-            hpke_open(HPKE_SECRET, HPKE_INFO, attempt)
-        told.add(str(caught.value))
-    for secret, info in ((HPKE_SECRET, HPKE_INFO + b"!"), (flipped(HPKE_SECRET, 30), HPKE_INFO)):
-        with pytest.raises(RemoteError) as caught:
-            hpke_open(secret, info, sealed)
-        told.add(str(caught.value))
-    assert len(told) == 1
 
 
 def test_hpke_draws_one_key_for_each_message() -> None:

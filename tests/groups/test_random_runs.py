@@ -10,14 +10,14 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.groups.group_world import GroupWorld, Packet, Peer
 
 from linnet.core.errors import Refused
 from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.groups import agreement
-from linnet.groups.ids import Device, MemberId
+from linnet.groups.labels import Device, MemberId
 from linnet.groups.state import encode_state
-from linnet.testing.group_world import GroupWorld, Packet, Peer
 
 RUNS = 1_000 if os.environ.get("LINNET_SOAK") else 12
 NAMES = "ABCDEFGH"
@@ -102,7 +102,9 @@ class Course:
             if ghosts and agreement.is_member(peer.state):
                 world = self.world
                 draft = agreement.draft_remove(
-                    peer.state, ghosts, world.directory, world.may_hold, peer.entropy, world.now
+                    peer.state,
+                    ghosts,
+                    world.means(peer),
                 )
                 world.send(peer.name, draft)
                 world.settle(self.rng)

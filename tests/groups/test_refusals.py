@@ -7,20 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.groups import forgeries
+from tests.groups.group_world import GROUP, GroupWorld
 
 from linnet.core.errors import RemoteError, StoreError
 from linnet.core.ids import AuthorId, DeviceId, EventId
 from linnet.core.reasons import Reason
-from linnet.groups import agreement, sealing
+from linnet.groups import agreement, message_crypto
+from linnet.groups.additions import _bound, open_blob, seal_blob
 from linnet.groups.agreement import Step
-from linnet.groups.bodies import Acks, Add, Body, Create, Item, Remove, decode_body, encode_body
-from linnet.groups.ids import Device, MemberId
+from linnet.groups.bodies import Acks, Add, Body, Create, Head, Item, Remove, decode_body, encode_body
+from linnet.groups.labels import Device, MemberId
 from linnet.groups.notes import Ignored, Lack, Waits
 from linnet.groups.primitives import NONCE_BYTES, open_sealed, seal
 from linnet.groups.state import GroupConfig, decode_state, encode_state
-from linnet.groups.welcoming import _bound, open_blob, seal_blob
-from linnet.groups.working import Work
-from linnet.testing.group_world import GROUP, GroupWorld
+from linnet.groups.work import Work
 
 OP = EventId(b"e" * 32)
 
@@ -52,7 +52,7 @@ HEAD = forgeries.head_of(FORGER.state)
 def give(world: GroupWorld, name: str, body: bytes | Body, by: str = "M", op: EventId = OP) -> Step:
     data = body if isinstance(body, bytes) else encode_body(body)
     state = world.peers[name].state
-    return agreement.receive(state, world.peers[by].device, op, data, world.directory, world.now)
+    return agreement.receive(state, world.peers[by].device, op, data, world.now)
 
 
 @pytest.mark.parametrize("name", sorted(FORGED))
@@ -150,7 +150,7 @@ def test_a_flood_of_additions_ends_at_the_limit() -> None:
         head = forgeries.head_of(forger.state, number)
         body = Add(head, forgeries.KEY, device, forgeries.KEY, bytes(16), OP, welcome, bytes(64))
         op = EventId(number.to_bytes(32, "big"))
-        step = agreement.receive(state, forger.device, op, encode_body(body), world.directory, world.now)
+        step = agreement.receive(state, forger.device, op, encode_body(body), world.now)
         assert step.notes == (Ignored(Reason.GROUP_FULL, "an addition beyond the limit"),)
         state = step.state
     assert agreement.members(state) == members
@@ -213,7 +213,7 @@ NEWEST = VICTIM.state.chains[FORGER.id].chains[-1].epoch
 )
 def test_messages_of_wrong_epochs_and_forms(clear: bytes, reason: Reason) -> None:
     with pytest.raises(RemoteError) as caught:
-        sealing.open_message(VICTIM.state, FORGER.device, clear, b"bound", bytes(80), WORLD.now)
+        message_crypto.open_message(VICTIM.state, FORGER.device, clear, b"bound", bytes(80))
     assert caught.value.reason is reason
     assert encode_state(VICTIM.state) == BEFORE
 
@@ -230,7 +230,7 @@ def test_no_message_comes_after_the_end_of_its_epoch() -> None:
     step = give(world, "B", ends.body, op=ends.id)
     past = one.clear[:21] + (2).to_bytes(4, "big") + one.clear[25:]
     with pytest.raises(RemoteError, match=Reason.WRONG_EPOCH):
-        sealing.open_message(step.state, one.device, past, b"bound", one.body, world.now)
+        message_crypto.open_message(step.state, one.device, past, b"bound", one.body)
 
 
 # Anything at all.
@@ -242,7 +242,7 @@ _tails = st.binary(min_size=12, max_size=12)
 @given(st.binary(max_size=40) | _tails.map(lambda tail: b"\x01" + FORGER.id + tail), st.binary(max_size=99))
 def test_any_clear_bytes_are_refused_by_name(clear: bytes, sealed: bytes) -> None:
     with pytest.raises(RemoteError):
-        sealing.open_message(VICTIM.state, FORGER.device, clear, b"bound", sealed, WORLD.now)
+        message_crypto.open_message(VICTIM.state, FORGER.device, clear, b"bound", sealed)
     assert encode_state(VICTIM.state) == BEFORE
 
 
@@ -286,7 +286,7 @@ def told(plain: bytes) -> Work:
     work.me = newcomer
     bound = _bound(GROUP, adder.id, newcomer, adder.state.cseq)
     sealed = seal(forgeries.KEY, bytes(NONCE_BYTES), plain, bound)
-    open_blob(work, forgeries.KEY, adder.id, adder.state.cseq, sealed, WORLD.now)
+    open_blob(work, forgeries.KEY, Head(adder.id, adder.state.cseq, 0), sealed, WORLD.now)
     return work
 
 

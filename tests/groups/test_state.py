@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from tests.groups.group_world import GroupWorld, act
 
 from linnet.core.errors import StoreError
 from linnet.groups import agreement
@@ -13,7 +14,6 @@ from linnet.groups.state import (
     encode_parts,
     encode_state,
 )
-from linnet.testing.group_world import GroupWorld
 
 NAMES = "ABCD"
 
@@ -23,10 +23,7 @@ def script(world: GroupWorld) -> None:
     world.create("A", "BC")
     world.settle()
     world.say("A", "one")
-    world.update("B")
-    world.deliver("B", "C")
-    world.add("A", "D")
-    world.settle()
+    act(world, "B! B>C A+D *")
     world.say("D", "two")
     world.say("C", "three")
     world.remove("C", "B")
@@ -56,26 +53,13 @@ def test_equal_states_are_equal_bytes() -> None:
         assert decode_parts(encode_parts(peer.state)) == peer.state
 
 
-def test_reading_a_message_changes_one_part() -> None:
-    world = GroupWorld("AB")
-    world.create("A", "B")
-    world.settle()
-    before = encode_parts(world.peers["B"].state)
-    world.say("A", "hello")
-    world.settle()
-    after = encode_parts(world.peers["B"].state)
-    assert [key for key in after if before.get(key) != after[key]] == [world.peers["A"].id]
-
-
 def test_nothing_of_a_state_shows() -> None:
     world = GroupWorld(NAMES, 5)
     script(world)
     state = world.peers["A"].state
     assert repr(state) == "GroupState(…)"
     assert repr(world.peers["A"].state.ops) == "{}"
-    draft = agreement.draft_update(
-        state, world.directory, world.may_hold, world.peers["A"].entropy, world.now
-    )
+    draft = agreement.draft_update(state, world.means(world.peers["A"]))
     assert repr(draft) == "Draft(…)"
 
 

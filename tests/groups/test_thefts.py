@@ -13,15 +13,13 @@ import pytest
 
 from linnet.core.ids import EventId
 from linnet.groups.labels import Purpose
-from linnet.groups.sealing import read_clear
+from linnet.groups.message_crypto import read_clear
 from linnet.groups.state import GroupState, Hardening, encode_state
-from linnet.sim.groups import leaks_to_removed, run_groups
-from linnet.sim.groups_course import Course
-from linnet.sim.groups_report import GroupScenario, GroupsReport
-from linnet.sim.groups_world import GROUP, GroupNet, Machine
-from linnet.testing.attacker import Attacker
-from linnet.testing.ledger import Ledger
-from linnet.testing.safety import Burglar
+from linnet.sim.attacks.group_attacker import Attacker
+from linnet.sim.groups.ledger import Ledger
+from linnet.sim.groups.safety import Burglar
+from linnet.sim.groups.scenario import Course, GroupScenario, GroupsReport, leaks_to_removed, run_groups
+from linnet.sim.groups.world import GROUP, GroupNet, Machine
 
 SOAK = bool(os.environ.get("LINNET_SOAK"))
 RUNS = 5_000 if SOAK else 9
@@ -55,7 +53,7 @@ def test_s16_s17_nothing_that_is_safe_is_read(
     """Thieves of random states, and all removed members together with every state that they ever had."""
     reports: list[GroupsReport] = []
     for seed in range(shard * RUNS // SHARDS, (shard + 1) * RUNS // SHARDS):
-        report = run_groups(scenario(seed), Burglar, keep_all=True)
+        report = run_groups(scenario(seed), keep_all=True)
         assert report.ok, (seed, report)
         reports.append(report)
     safe, read = sum(report.safe for report in reports), sum(report.read for report in reports)
@@ -90,7 +88,7 @@ def test_without_healing_the_removed_read() -> None:
 def test_without_a_hardening_random_runs_leak(hardening: Hardening, first: int) -> None:
     """One run in ten leaks, one in thirty-five, one in hundreds: the search begins where one is near."""
     for seed in range(first, first + 1_000):
-        if run_groups(scenario(seed, hardening), Burglar, keep_all=True).leaked:
+        if run_groups(scenario(seed, hardening), keep_all=True).leaked:
             return
     pytest.fail("nothing was found")
 

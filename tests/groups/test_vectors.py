@@ -6,24 +6,16 @@
 
 from __future__ import annotations
 
-import json
 import struct
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.groups.make_vectors import SCRIPTS, Session, vector
+from tests.groups.make_vectors import FILES, Session, read, vector
 
-from linnet.sim.luck import SeededEntropy
+from linnet.sim.seeded_random import SeededEntropy
 
-FILES = {path.stem: path for path in sorted((Path(__file__).parent / "vectors").glob("*.json"))}
 DIRECT = {0: 125, 1: 117, 2: 121}
 """Bytes of a direct message beside its payload, by its first byte."""
-
-
-def read(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(FILES[name].read_text())
-    return found
 
 
 class Told(SeededEntropy):
@@ -52,22 +44,23 @@ class Replay(Session):
         return Told(bytes.fromhex("".join(step["entropy"] for step in steps)))
 
 
-def test_every_script_has_its_file() -> None:
-    assert sorted(FILES) == sorted(SCRIPTS)
+def names_of(frozen: dict[str, Any]) -> str:
+    return "".join(frozen["devices"])
 
 
-@pytest.mark.parametrize("name", sorted(SCRIPTS))
+@pytest.mark.parametrize("name", FILES)
 def test_the_same_entropy_makes_the_same_bytes(name: str) -> None:
-    frozen, made = read(name), vector(*SCRIPTS[name])
+    frozen = read(name)
+    made = vector(names_of(frozen), frozen["script"])
     for known, step in zip(frozen["steps"], made["steps"], strict=True):
         assert step == known
     assert made == frozen
 
 
-@pytest.mark.parametrize("name", sorted(SCRIPTS))
+@pytest.mark.parametrize("name", FILES)
 def test_a_file_has_all_that_a_session_needs(name: str) -> None:
     frozen = read(name)
-    world = Replay(SCRIPTS[name][0], frozen)
+    world = Replay(names_of(frozen), frozen)
     for line in frozen["script"]:
         world.follow(line)
     bodies = [packet.body.hex() for packet in world.transcript]
@@ -114,7 +107,7 @@ def end_of(kind: int, body: bytes) -> int:
             return at + 2 + 36 * u16(body, at)
 
 
-@pytest.mark.parametrize("name", sorted(SCRIPTS))
+@pytest.mark.parametrize("name", FILES)
 def test_bodies_follow_their_description(name: str) -> None:
     kinds = {"create": 1, "update": 2, "remove": 3, "add": 4, "acks": 5, "leave": 7, "keys": 8}
     count: dict[bytes, int] = {}

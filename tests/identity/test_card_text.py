@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from linnet.core.errors import BadText
-from linnet.identity.card_text import PREFIX, card_from_text, card_to_text
-from linnet.identity.cards import issue_card
+from linnet.identity.cards import PREFIX, card_from_text, card_to_text, issue_card
 from linnet.identity.keys import SigningKey
 
 PERSON, DEVICE = SigningKey(bytes(32)), SigningKey(b"d" * 32)

@@ -19,7 +19,6 @@ from linnet.identity.cards import (
     revoke,
 )
 from linnet.identity.keys import SigningKey, device_id
-from linnet.testing.strategies import values
 
 PERSON = SigningKey(b"p" * 32)
 OTHER = SigningKey(b"o" * 32)
@@ -61,13 +60,6 @@ def test_what_a_person_signed_is_good(not_before: int, not_after: int, label: st
 def test_a_change_of_any_field_is_noticed(forged: Card) -> None:
     with pytest.raises(RemoteError) as caught:
         check_card(forged)
-    assert caught.value.reason is Reason.BAD_SIGNATURE
-
-
-@given(values(Card))
-def test_an_arbitrary_card_is_refused_with_one_error(card: Card) -> None:
-    with pytest.raises(RemoteError) as caught:
-        check_card(card)
     assert caught.value.reason is Reason.BAD_SIGNATURE
 
 

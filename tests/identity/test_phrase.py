@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linnet.core.errors import BadText
-from linnet.identity.phrase import WORDS, from_phrase, to_phrase
-from linnet.identity.words import word_list
+from linnet.identity.words import WORDS, from_phrase, to_phrase, word_list
 
 seeds = st.binary(min_size=32, max_size=32)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from linnet.core.effects import AfterCommit, CancelTimer, Dial, HangUp, Reply, Send, SetTimer
+from linnet.core.effects import AfterCommit, CancelTimer, Deliver, Dial, HangUp, Reply, Send, SetTimer
 from linnet.core.errors import BadText, Refused, RemoteError
 from linnet.core.hello import Hello
 from linnet.core.ids import PeerId, TopicId
@@ -266,12 +266,13 @@ def test_promises_are_gathered_and_made_as_one() -> None:
     assert not promises
     record = Record(Kind.ONLINE)
     promises.record(record)
-    promises.extend([Dial(ANN, ())])
+    promises.send(ANN, Knock(1))
+    promises.deliver(3, ("tea",))
     promises.reply(7, "done")
     assert promises
     assert out.take() == []
     out.committed.extend(promises)
-    assert out.take() == [AfterCommit((record, Dial(ANN, ()), Reply(7, "done")))]
+    assert out.take() == [AfterCommit((record, Send(ANN, Knock(1)), Deliver(3, ("tea",)), Reply(7, "done")))]
 
 
 @pytest.mark.parametrize(
@@ -297,31 +298,6 @@ def test_a_command_that_is_refused_half_way_leaves_the_outbox_as_it_was(
     assert out.take_said() == [Dial(BEN, ()), Reply(7, Declined(reason, "later"))]
 
 
-def test_who_returns_effects_collects_notices_in_their_places_and_the_node_is_told_the_others() -> None:
-    out = Outbox()
-    door = Door(out)
-    out.hang_up(ANN, Reason.SHUTDOWN)
-    assert out.collect(lambda: door.look_around(Curious(), 0.0), {Visited}) == [
-        Send(ANN, Answer(1)),
-        Visited(TEA, 5),
-        Send(ANN, Answer(2)),
-        Visited(TEA, 6),
-    ]
-    assert out.take_said() == [HangUp(ANN, Reason.SHUTDOWN), Count(1)]
-    assert out.collect(lambda: door.look_around(Curious(), 0.0)) == [
-        Send(ANN, Answer(1)),
-        Send(ANN, Answer(2)),
-    ]
-    assert out.take_notices() == [Count(1), Visited(TEA, 5), Visited(TEA, 6)]
-
-
-def test_collected_effects_stay_out_of_the_outbox() -> None:
-    out = Outbox()
-    out.hang_up(ANN, Reason.SHUTDOWN)
-    assert out.collect(lambda: out.dial(ANN, ())) != []
-    assert len(out.take()) == 1
-
-
 class Word(TopicMessage, frozen=True, tag=3):
     """A message about a topic."""
 
@@ -345,14 +321,8 @@ class Readers(Part):
 
     def __init__(self, out: Outbox) -> None:
         self._out = out
-        self.topics: list[TopicId] = []
-        self.subscriptions: list[int] = []
-
-    def holds(self, topic: TopicId) -> bool:
-        return topic in self.topics
-
-    def reads(self, subscription: int) -> bool:
-        return subscription in self.subscriptions
+        self.own_topics: list[TopicId] = []
+        self.own_subscriptions: list[int] = []
 
     def say(self, what: str) -> None:
         self._out.record(Record(Kind.CONTROL, note=f"{type(self).__name__}: {what}"))
@@ -396,13 +366,13 @@ def test_what_is_about_a_topic_goes_to_the_part_that_holds_it() -> None:
     router = Router(out, (Club(out), salon))
     router.message(ANN, Word(TEA), 0.0)
     assert noted(out) == ["Club: word"], "nobody's: it goes to the first that marks it"
-    salon.topics.append(TEA)
+    salon.own_topics.append(TEA)
     router.message(ANN, Word(TEA), 0.0)
     router.message(ANN, Word(TopicId(bytes(32))), 0.0)
     out.notify(Arrived(TEA))
     router.pass_on_notices(0.0)
     assert noted(out) == ["Salon: word", "Club: word", "Club: arrived"]
-    salon.topics.clear()
+    salon.own_topics.clear()
     router.message(ANN, Word(TEA), 0.0)
     assert noted(out) == ["Club: word"]
 
@@ -411,11 +381,11 @@ def test_what_is_asked_of_a_subscription_goes_to_the_part_that_reads_it() -> Non
     out = Outbox()
     salon = Salon(out)
     router = Router(out, (Club(out), salon))
-    salon.subscriptions.append(3)
+    salon.own_subscriptions.append(3)
     router.command(1, Enough(3), 0.0)
     router.command(2, Enough(4), 0.0)
     assert noted(out) == ["Salon: enough", "Club: enough"]
-    salon.subscriptions.clear()
+    salon.own_subscriptions.clear()
     router.command(3, Enough(3), 0.0)
     assert noted(out) == ["Club: enough"]
 

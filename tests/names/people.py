@@ -10,7 +10,7 @@ from linnet.names.records import DelegationRecord, PlaceRecord
 from linnet.names.zone import Zone
 from linnet.peer.config import Identity
 from linnet.sim.clock import START
-from linnet.sim.identities import seeded_identity
+from linnet.sim.seeded_random import seeded_identity
 from linnet.store.memory import MemoryStore
 
 NOW = START

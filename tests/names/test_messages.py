@@ -1,18 +1,23 @@
-"""Messages come back as they went, and foreign ones are bounded."""
+"""Messages and commands come back as they went, foreign ones are bounded, and passwords are not printed."""
 
 from __future__ import annotations
 
 from typing import get_args
 
+import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.names.people import DAY, NOW, PLACE_C, Z, place, zone_of
+from tests.names.people import DAY, NOW, PLACE_C, Z, person, place, zone_of
 from tests.names.town import CODEC
 
 from linnet.core.errors import MalformedMessage
 from linnet.core.reasons import Reason
-from linnet.names.block import SEALED_BYTES
+from linnet.names.commands import PublishName, RemoveName, ResolveName
+from linnet.names.config import NamesConfig
+from linnet.names.derivation import Password, stretch
 from linnet.names.messages import AskRecord, NameMessage, PutAnswer, PutRecord, RecordIs
+from linnet.names.records import SEALED_BYTES
+from linnet.peer.interface import AnyCommand
 
 BLOCK = zone_of("alice").publish("music", place(PLACE_C, Z), DAY, NOW).block
 MESSAGES: list[NameMessage] = [
@@ -46,3 +51,31 @@ def test_tags_are_those_of_names() -> None:
 def test_what_is_too_much_is_no_message(message: NameMessage) -> None:
     with pytest.raises(MalformedMessage):
         CODEC.decode(CODEC.encode(message))
+
+
+SECRET = stretch(Password("swordfish"), person("alice").author, "music")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        PublishName("music", stretched=SECRET),
+        RemoveName("music", SECRET),
+        ResolveName("music.alice", True, SECRET),
+    ],
+)
+def test_a_password_does_not_show(command: AnyCommand) -> None:
+    assert "music" in repr(command)
+    assert "swordfish" not in repr(command)
+
+
+def test_what_is_not_said_has_a_default() -> None:
+    assert msgspec.convert({}, NamesConfig) == NamesConfig()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"depth": 0}, {"candidates": 9}, {"patience": 0.0}, {"lifetime": 1e9}, {"deep": 8}]
+)
+def test_what_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(wrong, NamesConfig)

@@ -12,11 +12,11 @@ from linnet.core.effects import Hold
 from linnet.core.hello import Hello
 from linnet.core.ids import Contact
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
 from linnet.identity.cards import revoke
 from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
-from linnet.names.block import Saying, close_block
+from linnet.machine.commands import Declined
+from linnet.names.block_store import make_file
 from linnet.names.commands import (
     ExportNames,
     Fault,
@@ -24,10 +24,13 @@ from linnet.names.commands import (
     ListPetnames,
     NamesAre,
     NamesFile,
+    NotResolved,
+    Petname,
     PetnamesAre,
     PublishName,
     RemoveName,
     RemovePetname,
+    Resolved,
     ResolveName,
     SetPetname,
     Step,
@@ -38,8 +41,9 @@ from linnet.names.commands import (
 )
 from linnet.names.config import NamesConfig
 from linnet.names.derivation import Password, Stretched, derive, stretch
-from linnet.names.names import FILE_BYTES, PURPOSE
-from linnet.sim.luck import SeededEntropy
+from linnet.names.part import FILE_BYTES, PURPOSE
+from linnet.names.records import Statement, seal_block
+from linnet.sim.seeded_random import SeededEntropy
 from linnet.trace.records import Kind
 
 ALICE, BOB, CAROL = person("alice"), person("bob"), person("carol")
@@ -76,7 +80,7 @@ def test_bob_and_carol_come_to_the_same_place_and_see_by_whose_word() -> None:
     carols = town.resolved("carol", ResolveName("music.alice.bob"))
     assert (bobs.place, bobs.contacts) == (carols.place, carols.contacts) == (PLACE_C, (Z,))
     end = int(NOW) + DAY
-    last = Step(Via.PLACE, "music", ALICE.author, PLACE_C, end, ALICE.card.device)
+    last = Step(Via.PLACE, "music", ALICE.author, None, end, ALICE.card.device, PLACE_C)
     assert bobs.path == (Step(Via.PETNAME, "alice", None, ALICE.author, None), last)
     assert carols.path == (
         Step(Via.PETNAME, "bob", None, BOB.author, None),
@@ -117,7 +121,7 @@ def test_neither_stores_nor_links_see_a_label_a_zone_or_a_place() -> None:
     town.resolved("bob", resolving("secret.alice", "swordfish"))
     town.resolved("carol", ResolveName("music.alice.bob"))
     kept = b"".join(raw for _, raw in town.houses["relay"].store.cells.scan("names kept"))
-    seen = b"".join(town.sent) + kept + town.houses["relay"].names.shelf.export(NOW)
+    seen = b"".join(town.sent) + kept + make_file(town.houses["relay"].names.shelf.records, NOW)
     assert len(town.sent) > 10
     assert len(kept) > 5000
     # Who handed it over a store knows from the link, and counts; that is not in what it hands out.
@@ -206,8 +210,8 @@ def test_nothing_follows_a_place() -> None:
 def test_what_another_signed_is_forged_and_does_not_hide_what_is_right() -> None:
     town = table()
     keys = derive(ALICE.author, "fake")
-    bogus = Saying("fake", int(NOW * 1000), int(NOW) + DAY, place(PLACE_A, X))
-    block = close_block(keys, CAROL.device, CAROL.card, bogus, Random(1).randbytes)
+    bogus = Statement("fake", int(NOW * 1000), int(NOW) + DAY, place(PLACE_A, X))
+    block = seal_block(keys, CAROL.device, CAROL.card, bogus, Random(1).randbytes)
     relay = town.houses["relay"]
     assert relay.names.shelf.put(block, CAROL.peer, NOW) is None
     failed = town.failed("bob", ResolveName("fake.alice"))
@@ -273,12 +277,15 @@ def test_who_does_not_answer_is_not_waited_for_and_offline_what_is_remembered_co
     town.silent["relay"] = None
     assert town.ask("bob", ResolveName("music.alice")) is None
     town.pass_time(2.0)
-    assert town.houses["bob"].replies[max(town.houses["bob"].replies)].place == PLACE_C  # type: ignore[union-attr]
+    found = town.houses["bob"].replies[max(town.houses["bob"].replies)]
+    assert isinstance(found, Resolved)
+    assert found.place == PLACE_C
     assert town.houses["bob"].records[-1].reason is Reason.TIMEOUT
     assert town.ask("bob", ResolveName("tech.alice")) is None
     town.unlink("bob", "relay")
     last = town.houses["bob"].replies[max(town.houses["bob"].replies)]
-    assert last.fault is Fault.UNANSWERED  # type: ignore[union-attr]
+    assert isinstance(last, NotResolved)
+    assert last.fault is Fault.UNANSWERED
     assert town.failed("bob", ResolveName("tech.alice")).fault is Fault.UNANSWERED
 
 
@@ -349,9 +356,10 @@ def test_what_cannot_be_is_declined_with_a_reason() -> None:
 
 def test_petnames_are_listed_and_kept() -> None:
     town = Town("bob")
-    assert town.ask("bob", SetPetname("Alice", ALICE.author)) == PetnamesAre((("alice", ALICE.author),))
+    known = PetnamesAre((Petname("alice", ALICE.author),))
+    assert town.ask("bob", SetPetname("Alice", ALICE.author)) == known
     town.houses["bob"].restart()
-    assert town.ask("bob", ListPetnames()) == PetnamesAre((("alice", ALICE.author),))
+    assert town.ask("bob", ListPetnames()) == known
     assert town.ask("bob", RemovePetname("alice")) == PetnamesAre(())
 
 

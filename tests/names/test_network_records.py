@@ -6,15 +6,15 @@ from random import Random
 
 from msgspec.structs import replace
 from tests.names.people import DAY, NOW, PLACE_C, Z, person, place, zone_of
+from tests.overlay.kademlia.kademlia_world import KademliaWorld
 
 from linnet.identity.keys import SigningKey
 from linnet.names.address import read_address
+from linnet.names.block_store import from_network, network_key, to_network
 from linnet.names.commands import Resolved, Step, Via
-from linnet.names.network_records import from_network, network_key, to_network
 from linnet.names.resolver import Answer, Walk
 from linnet.overlay.kademlia.config import KademliaConfig
-from linnet.overlay.kademlia.records import check_record, sign_record
-from linnet.sim.kademlia_world import KademliaWorld
+from linnet.overlay.kademlia.value_records import check_record, sign_record
 
 ALICE = person("alice")
 ZONE = zone_of("alice")
@@ -52,8 +52,8 @@ def test_a_name_is_found_through_the_network() -> None:
     placed = world.place(hosts[0], to_network(BLOCK, ALICE.device))
     assert len(placed.kept) == 4
     walk = Walk(read_address("music.alice"), Step(Via.PETNAME, "alice", None, ALICE.author, None), depth=8)
-    found = world.gather(hosts[7], network_key(walk.wanted))
-    blocks, _ = from_network(found.records, walk.wanted)
-    walk.answer(Answer(blocks, None, found.answered > 0), world.now)
+    found = world.gather(hosts[7], network_key(walk.lookup))
+    blocks, _ = from_network(found.records, walk.lookup)
+    walk.handle_answer(Answer(blocks, None, found.answered > 0), world.now)
     assert isinstance(walk.outcome, Resolved)
     assert walk.outcome.place == PLACE_C

@@ -13,16 +13,17 @@ from linnet.core.inputs import LinkDown, LinkUp
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
-from linnet.delivery.commands import Declined
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
 from linnet.event.signing import verify_unit
+from linnet.machine.commands import Declined
 from linnet.machine.outbox import Effect, Outbox
 from linnet.machine.router import Router
-from linnet.names.commands import NamesCommand, NamesResult, NotResolved, Published, Resolved
+from linnet.names.commands import NotResolved, Published, Resolved
 from linnet.names.config import NamesConfig
 from linnet.names.messages import NameMessage
-from linnet.names.names import Names
+from linnet.names.part import Names
+from linnet.peer.interface import AnyCommand
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Record
 from linnet.wire.codec import Codec
@@ -42,7 +43,7 @@ class House:
         self.records: list[Record] = []
         self.blamed: list[Blame] = []
         self.holds: list[Hold] = []
-        self.replies: dict[int, NamesResult | Declined] = {}
+        self.replies: dict[int, object | Declined] = {}
         self.restart()
 
     @property
@@ -89,7 +90,7 @@ class Town:
             house.router.input(LinkDown(peer, Reason.REMOTE_CLOSED), self.now)
             self.perform(house, house.out.take())
 
-    def ask(self, name: str, command: NamesCommand) -> NamesResult | Declined | None:
+    def ask(self, name: str, command: AnyCommand) -> object | Declined | None:
         """What is answered, if it is at once."""
         self._request += 1
         house = self.houses[name]
@@ -97,17 +98,17 @@ class Town:
         self.perform(house, house.out.take())
         return house.replies.get(self._request)
 
-    def published(self, name: str, command: NamesCommand) -> Published:
+    def published(self, name: str, command: AnyCommand) -> Published:
         result = self.ask(name, command)
         assert isinstance(result, Published), result
         return result
 
-    def resolved(self, name: str, command: NamesCommand) -> Resolved:
+    def resolved(self, name: str, command: AnyCommand) -> Resolved:
         result = self.ask(name, command)
         assert isinstance(result, Resolved), result
         return result
 
-    def failed(self, name: str, command: NamesCommand) -> NotResolved:
+    def failed(self, name: str, command: AnyCommand) -> NotResolved:
         result = self.ask(name, command)
         assert isinstance(result, NotResolved), result
         return result

@@ -4,6 +4,9 @@ import ssl
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
+from tests.machines import HELLO
+from tests.net.live import TLS, HandHeld, LiveNode, named_key, ordered_keys
+from tests.net.strangers import foreign_context, foreign_server
 
 from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
@@ -12,9 +15,6 @@ from linnet.net.check import Checked, Step, check_connection
 from linnet.net.config import NetConfig
 from linnet.net.tls import server_context
 from linnet.peer.messages import PROTOCOLS
-from linnet.testing.live import HandHeld, LiveNode, named_key, ordered_keys
-from linnet.testing.machines import HELLO
-from linnet.testing.strangers import foreign_context, foreign_server
 
 PROBER = named_key("doctor")
 STEPS = list(Step)
@@ -46,7 +46,7 @@ async def test_a_name_without_an_address() -> None:
 
 
 async def test_nobody_listens() -> None:
-    node = LiveNode(ordered_keys(1)[0])
+    node = LiveNode(ordered_keys(1)[0], TLS)
     node.listeners[0].close()
     last = failed_at(await walk(node.peer, node.hints[0]), Step.TCP)
     assert last.reason is Reason.CONNECTION_REFUSED
@@ -80,7 +80,7 @@ async def test_a_web_foreign_server() -> None:
 
 async def test_another_device() -> None:
     one, two = ordered_keys(2)
-    async with LiveNode(one) as node:
+    async with LiveNode(one, TLS) as node:
         last = failed_at(await walk(PeerId(two.public), node.hints[0]), Step.SERVER_KEY)
     assert last.reason is Reason.WRONG_KEY
     assert "new key" in last.advice
@@ -102,7 +102,7 @@ async def test_a_server_that_says_nothing() -> None:
 
 async def test_a_node_of_another_time() -> None:
     machine = HandHeld(hello=Hello(7, 9, PROTOCOLS))
-    async with LiveNode(ordered_keys(1)[0], machine=machine) as node:
+    async with LiveNode(ordered_keys(1)[0], TLS, machine=machine) as node:
         last = failed_at(await walk(node.peer, node.hints[0]), Step.HELLO)
     assert last.reason is Reason.VERSION_MISMATCH
     assert last.advice == "Update the older of the two nodes."

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 from linnet.core.effects import Deliver
-from linnet.net.commits import Commits
+from linnet.net.driver import Commits
 from linnet.peer.interface import Promise
 from linnet.store.memory import MemoryStore
 

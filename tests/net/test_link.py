@@ -5,6 +5,9 @@ import os
 import random
 
 import pytest
+from tests.machines import HELLO
+from tests.net.live import LIMIT, HandHeld, LiveNode, link, ordered_keys
+from tests.net.strangers import Speaker, raw_link
 
 from linnet.core.effects import HangUp, Send
 from linnet.core.hello import Hello
@@ -13,16 +16,14 @@ from linnet.core.inputs import Congested, Drained, LinkDown, LinkUp, Received
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import Data
 from linnet.event.event import Unverified
+from linnet.net.address import parse_address
 from linnet.net.config import NetConfig
 from linnet.peer.messages import CODEC, PROTOCOLS, Bye, Ping, Unsupported
-from linnet.testing.live import LIMIT, HandHeld, LiveNode, link, ordered_keys
-from linnet.testing.machines import HELLO
-from linnet.testing.strangers import Speaker, raw_link
 from linnet.trace.records import Kind, Record
 from linnet.wire.frame import frame
 
 SMALL, MIDDLE, LARGE = ordered_keys(3)
-SCHEMES = pytest.mark.parametrize("scheme", ["tls", "wss"])
+SCHEMES = pytest.mark.parametrize("scheme", ["tls", "wss", "pipe"])
 SOAK = os.environ.get("LINNET_SOAK") == "1"
 
 
@@ -42,7 +43,7 @@ async def test_a_reader_that_stops_is_cut_and_others_lose_nothing(scheme: str) -
         await link(good, node)
         stuck = await raw_link(node.hints[0], node.peer, LARGE)
         await node.happens(LinkUp, PeerId(LARGE.public))
-        stuck.pause_reading()
+        stuck.connection.pause_reading()
         count = 500
         for number in range(count):
             message = bulk(number)
@@ -63,7 +64,7 @@ async def test_a_reader_that_stops_is_cut_and_others_lose_nothing(scheme: str) -
         assert lost.events > 30
         later = node.recorded(Kind.DROPPED)[1:]
         assert {record.reason for record in later} == {Reason.UNREACHABLE}, "and what came after the cut"
-        stuck.abort()
+        stuck.connection.abort()
 
 
 async def test_a_message_that_waits_too_long_cuts_the_link() -> None:
@@ -71,11 +72,11 @@ async def test_a_message_that_waits_too_long_cuts_the_link() -> None:
     async with LiveNode(SMALL, config=config) as node:
         stuck = await raw_link(node.hints[0], node.peer, LARGE)
         await node.happens(LinkUp)
-        stuck.pause_reading()
+        stuck.connection.pause_reading()
         node.act(*(Send(PeerId(LARGE.public), bulk(number)) for number in range(200)))
         assert (await node.happens(LinkDown)).reason is Reason.SLOW_PEER
         assert "waits for" in (node.recorded(Kind.DROPPED)[0].note or "")
-        stuck.abort()
+        stuck.connection.abort()
 
 
 async def test_congestion_is_told_and_its_end() -> None:
@@ -123,7 +124,7 @@ async def test_the_peers_last_word_is_the_reason() -> None:
         channel = await raw_link(node.hints[0], node.peer, LARGE)
         said = [frame(CODEC.encode(Ping(number))) for number in range(1000)]
         channel.write(b"".join(said) + frame(CODEC.encode(Bye(Reason.FLOODING))))
-        channel.close()
+        channel.connection.close()
         assert (await node.happens(LinkDown)).reason is Reason.FLOODING
         assert node.messages(PeerId(LARGE.public)) == [Ping(number) for number in range(1000)]
 
@@ -132,7 +133,7 @@ async def test_a_connection_that_breaks_off_says_so_after_what_was_received() ->
     async with LiveNode(SMALL) as node:
         channel = await raw_link(node.hints[0], node.peer, LARGE)
         channel.write(b"".join(frame(CODEC.encode(Ping(number))) for number in range(1000)))
-        channel.close()
+        channel.connection.close()
         assert (await node.happens(LinkDown)).reason is Reason.REMOTE_CLOSED
         assert len(node.messages(PeerId(LARGE.public))) == 1000
 
@@ -157,7 +158,7 @@ async def test_hostile_bytes_end_the_link_with_a_reason(case: str, scheme: str) 
         assert CODEC.decode(await channel.read_frame(1000)) == Bye(reason)
         assert node.inputs[1:] == [LinkDown(PeerId(LARGE.public), reason)]
         assert [record.reason for record in node.recorded(Kind.REJECTED)] == [rejected]
-        channel.close()
+        channel.connection.close()
 
 
 async def test_an_unknown_message_is_answered_and_the_link_lives() -> None:
@@ -167,7 +168,7 @@ async def test_an_unknown_message_is_answered_and_the_link_lives() -> None:
         assert CODEC.decode(await channel.read_frame(1000)) == Unsupported(0xF0)
         assert await node.happens(Received) == Received(PeerId(LARGE.public), Ping(1))
         assert [record.reason for record in node.recorded(Kind.REJECTED)] == [Reason.UNSUPPORTED]
-        channel.close()
+        channel.connection.close()
 
 
 async def test_a_flood_does_not_delay_others() -> None:
@@ -180,8 +181,8 @@ async def test_a_flood_does_not_delay_others() -> None:
         await node.until(lambda: len(node.inputs) == 2 + 20_001)
         assert node.inputs.index(Received(PeerId(MIDDLE.public), Ping(7))) < 15_000
         assert node.messages(PeerId(LARGE.public)) == [Ping(number) for number in range(20_000)]
-        flood.close()
-        other.close()
+        flood.connection.close()
+        other.connection.close()
 
 
 async def test_nothing_is_sent_that_the_peer_would_not_read() -> None:
@@ -215,7 +216,7 @@ async def test_random_frames_never_harm_the_node(scheme: str) -> None:
                 if luck.random() < 0.7:  # Near misses: an array that begins with a tag of ours.
                     payload = bytes([0x90 + luck.randrange(16), luck.randrange(45)]) + payload
                 channel.write(frame(payload))
-            channel.close()
+            channel.connection.close()
         async with LiveNode(MIDDLE, [f"{scheme}://127.0.0.1:0"]) as peer:
             await link(peer, node)
             peer.act(Send(node.peer, Ping(1)))
@@ -227,7 +228,7 @@ async def test_random_bytes_on_a_socket_never_harm_the_node() -> None:
     loop = asyncio.get_running_loop()
     async with LiveNode(SMALL, ["tls://127.0.0.1:0", "wss://127.0.0.1:0"]) as node:
         for _ in range(1000 if SOAK else 60):
-            port = luck.choice(node.listeners).address.port
+            port = parse_address(luck.choice(node.hints)).port
             data = luck.randbytes(luck.randrange(0, 600))
             if luck.random() < 0.5:  # What looks like the beginning of TLS.
                 data = b"\x16\x03\x01" + len(data).to_bytes(2, "big") + b"\x01\x00" + data

@@ -7,12 +7,12 @@ import socket
 from collections.abc import AsyncIterator
 
 import pytest
+from tests.net.live import LIMIT
 
 from linnet.edge.announcement import MOST_BYTES
 from linnet.net.config import LanConfig
 from linnet.net.interfaces import LOOPBACK, Interface, interfaces
-from linnet.net.multicast import Multicast
-from linnet.testing.live import LIMIT
+from linnet.net.local_networks import Multicast
 
 
 def free_port() -> int:

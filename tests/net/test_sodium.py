@@ -17,14 +17,14 @@ from random import Random
 from linnet.net.clock import Clock
 from linnet.net.config import NetConfig
 from linnet.net.driver import Driver
-from linnet.overlay.trackerless.oblivious import RISTRETTO
+from linnet.overlay.gossip.private_set_intersection import RISTRETTO
 from linnet.peer.config import PeerConfig
 from linnet.peer.peer import Peer
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
 identity, store = known_identity("ann"), MemoryStore()
 machine = Peer(PeerConfig(), identity, store, Random(1))
-Driver(machine, identity.device, store, None, [], NetConfig(), print, Clock())
+Driver(machine, identity.device, store, None, [], [], NetConfig(), print, Clock())
 assert "rbcl" not in sys.modules
 point = RISTRETTO.hash_to_group(b"x")
 if child := os.fork():

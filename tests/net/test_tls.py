@@ -9,12 +9,12 @@ from contextlib import suppress
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
+from tests.net.live import named_key
+from tests.net.strangers import foreign_context
 
 from linnet.core.reasons import Reason
 from linnet.net.failure import LinkFailure
 from linnet.net.tls import NoDeviceKey, client_context, cut_short, server_context, server_key
-from linnet.testing.live import named_key
-from linnet.testing.strangers import foreign_context
 
 
 def certificate_of(context: ssl.SSLContext) -> bytes:

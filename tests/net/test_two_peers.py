@@ -7,19 +7,19 @@ from random import Random
 
 from linnet.core.effects import Deliver
 from linnet.core.ids import Contact
-from linnet.delivery.commands import Done
 from linnet.event.event import Event
+from linnet.machine.commands import Done
 from linnet.net.clock import Clock
 from linnet.net.config import NetConfig
-from linnet.net.driver import Driver
-from linnet.net.listener import LOOPBACK, listen
+from linnet.net.driver import Driver, default_transports
+from linnet.net.transport import LOOPBACK, listen
 from linnet.peer.config import PeerConfig
 from linnet.peer.interface import Handed, Start, Stop
 from linnet.peer.peer import Peer
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Publish, Published, Subscribe, Subscribed
 from linnet.testing.identities import known_identity
-from linnet.trace.sink import NullTrace
+from linnet.trace.records import NullTrace
 
 MESSAGES = 300
 
@@ -30,7 +30,8 @@ class Running:
     def __init__(self, name: str, trackers: tuple[Contact, ...] = (), is_tracker: bool = False) -> None:
         clock = Clock()
         identity = known_identity(name, clock.now())
-        listeners = listen(LOOPBACK, identity.device)
+        transports = default_transports(identity.device, NetConfig())
+        listeners = listen(LOOPBACK, transports)
         hints = tuple(listener.hint for listener in listeners)
         self.contact = Contact(identity.peer, hints)
         config = PeerConfig(
@@ -41,7 +42,15 @@ class Running:
         store = MemoryStore()
         machine = Peer(config, identity, store, Random(name))
         self.driver = Driver(
-            machine, identity.device, store, NullTrace(), listeners, NetConfig(), self._deliver, clock
+            machine,
+            identity.device,
+            store,
+            NullTrace(),
+            transports,
+            listeners,
+            NetConfig(),
+            self._deliver,
+            clock,
         )
 
     def _deliver(self, delivery: Deliver[Handed]) -> None:

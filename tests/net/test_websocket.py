@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 
 from linnet.core.reasons import Reason
-from linnet.net.address import Address, Scheme
+from linnet.net.address import Address
 from linnet.net.failure import LinkFailure
 from linnet.net.websocket import MESSAGE_BYTES, WebSocket
 
-ADDRESS = Address(Scheme.WSS, "127.0.0.1", 443)
+ADDRESS = Address("wss", "127.0.0.1", 443)
 
 
 def opened() -> tuple[WebSocket, WebSocket]:

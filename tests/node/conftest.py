@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
+from tests.net.live import PIPES
 
 from linnet.net.config import NetConfig
 from linnet.node.config import NodeConfig, NodeSection, StorageSection, TrackerSection
@@ -15,7 +16,12 @@ NET = NetConfig(linger=0.5)
 @pytest.fixture
 async def hub() -> AsyncIterator[Node]:
     """A node that tracks, and keeps one stream."""
-    config = NodeConfig(tracker=TrackerSection(enabled=True), storage=(StorageSection(STREAM),), net=NET)
+    config = NodeConfig(
+        node=NodeSection(listen=PIPES),
+        tracker=TrackerSection(enabled=True),
+        storage=(StorageSection(STREAM),),
+        net=NET,
+    )
     async with Node(config=config) as node:
         yield node
 
@@ -23,4 +29,4 @@ async def hub() -> AsyncIterator[Node]:
 @pytest.fixture
 def member_config(hub: Node) -> NodeConfig:
     """How a node joins the network of the hub."""
-    return NodeConfig(node=NodeSection(trackers=(hub.address,)), net=NET)
+    return NodeConfig(node=NodeSection(listen=PIPES, trackers=(hub.address,)), net=NET)

@@ -14,9 +14,11 @@ from tests.node.killed_course import CourseSize, Kill, KilledCourse
 from tests.node.killed_world import until
 from tests.node.lasting_reader import UNREACHED
 
+from linnet.api.content import ContentSaid, SayContent
+from linnet.content.commands import ListContent
 from linnet.content.predicate import read_attributes
+from linnet.identity.text import event_text
 from linnet.node.client import ControlError
-from linnet.node.content_types import ContentPublishReply
 
 RETURN_SECONDS = 120.0
 
@@ -68,7 +70,7 @@ class ContentCourse(KilledCourse[ContentCrashWorld, Act]):
 
     def __init__(self, world: ContentCrashWorld, size: ContentSize, luck: Random) -> None:
         super().__init__(world, plan(list(world.nodes), size, luck), size.quiet)
-        self.said: dict[str, tuple[str, ContentPublishReply]] = {}
+        self.said: dict[str, tuple[str, ContentSaid]] = {}
         """Events whose publishers were told what became of them: their attributes, and what was told."""
         self.pairs = self.told = 0
         self._away = threading.Semaphore(BRISK.content.backups)
@@ -88,19 +90,19 @@ class ContentCourse(KilledCourse[ContentCrashWorld, Act]):
     def _await_return(self, who: str) -> None:
         """Its subscription stands again, and others keep its filters."""
         with contextlib.suppress(*UNREACHED):  # it is the next to be killed
-            if not until(lambda: self._world.nodes[who].control.content().settled, RETURN_SECONDS):
+            if not until(lambda: self._world.nodes[who].control.ask(ListContent()).settled, RETURN_SECONDS):
                 self.failures.append(f"{who} was not settled {RETURN_SECONDS:.0f} s after its return")
 
     def _say(self, act: Say) -> None:
         try:
-            reply = self._world.nodes[act.who].control.publish_content(act.attributes)
+            reply = self._world.nodes[act.who].control.ask(SayContent(act.attributes))
         except ControlError as error:
             self.declined += 1
             self.failures.append(f"{act.who} was declined: {error}")
         except UNREACHED:
             self.unanswered += 1
         else:
-            self.said[reply.event] = (act.attributes, reply)
+            self.said[event_text(reply.event)] = (act.attributes, reply)
 
     # The verdict.
 
@@ -108,7 +110,7 @@ class ContentCourse(KilledCourse[ContentCrashWorld, Act]):
         """Whether nobody lacks anything."""
         return not any(True for _ in self.lacking())
 
-    def lacking(self) -> Iterator[tuple[MatchReader, str, ContentPublishReply]]:
+    def lacking(self) -> Iterator[tuple[MatchReader, str, ContentSaid]]:
         """Who wants an event of which its publisher knows what became, and was not handed it."""
         heard = {name: {each.event for each in reader.heard} for name, reader in self._world.readers.items()}
         for event, (text, reply) in self.said.copy().items():

@@ -12,13 +12,12 @@ from msgspec.structs import replace
 from tests.node.killed_world import KilledWorld, bootstraps, configure, until
 from tests.node.lasting_reader import LastingReader
 
+from linnet.api.content import MatchView, ReadContent
 from linnet.cli.play.nodes import LiveNode
+from linnet.content.commands import ListContent
 from linnet.content.predicate import Predicate, read_predicate
 from linnet.node.client import ControlClient
-from linnet.node.config import NodeConfig
-from linnet.node.content_section import ContentSection
-from linnet.node.content_types import MatchView
-from linnet.node.kademlia_section import KademliaSection
+from linnet.node.config import ContentSection, KademliaSection, NodeConfig
 from linnet.peer.config import LinkConfig
 
 TABLE = KademliaSection(enabled=True, patience=2.0, rejoin=1.0, bucket_prefix=20, table_prefix=256)
@@ -59,7 +58,7 @@ class MatchReader(LastingReader):
         self.heard: list[Heard] = []
 
     def _items(self, reading: ControlClient) -> Iterator[object]:
-        return reading.subscribe_content(self.text, "application", manual=True)
+        return reading.lines(ReadContent(0, self.text, "application"), manual=True)
 
     def _take(self, item: object) -> str | None:
         if isinstance(item, MatchView):
@@ -93,6 +92,6 @@ class ContentCrashWorld(KilledWorld):
 
     def is_settled(self) -> bool:
         """Whether all subscriptions stand, as far as nodes know, and no attribute has two rendezvous."""
-        told = [node.control.content() for node in self.nodes.values()]
+        told = [node.control.ask(ListContent()) for node in self.nodes.values()]
         held = [attribute for each in told for attribute in each.rendezvous]
         return all(each.settled for each in told) and len(held) == len({*held})

@@ -7,16 +7,28 @@ import time
 
 from msgspec import Struct
 from tests.node.crash_plan import Act, Ban, Call, Look, Rank, RoomKill, Say, Size, Wish, plan
-from tests.node.crash_world import CrashWorld, event_id
+from tests.node.crash_world import CrashWorld
 from tests.node.killed_course import KilledCourse
 from tests.node.killed_world import at_once
 from tests.node.lasting_reader import UNREACHED
 
+from linnet.core.ids import AuthorId, PeerId
+from linnet.core.reasons import Reason
+from linnet.delivery.receipts import Fate
 from linnet.node.client import ControlError
-from linnet.node.room_types import LedgerReply, SentReply, StateReply
-from linnet.rooms.content import NAME, Membership
-from linnet.rooms.results import Fate
-from linnet.sim.rooms_world import FOUNDER
+from linnet.rooms.commands import (
+    ExamineLedger,
+    ExamineState,
+    LedgerIs,
+    SendToRoom,
+    Sent,
+    SetLevel,
+    SetMembership,
+    SetState,
+    StateIs,
+)
+from linnet.rooms.event_types import NAME, Membership
+from linnet.sim.rooms.world import FOUNDER
 
 MODERATOR = 50
 LEDGER_LINES = 1000
@@ -31,10 +43,10 @@ class Claim(Struct, frozen=True):
 
     sender: str
     event: bytes
-    person: str
+    person: AuthorId
     fate: Fate
-    relays: tuple[str, ...]
-    reason: str | None
+    relays: tuple[PeerId, ...]
+    reason: Reason | None
 
 
 class Course(KilledCourse[CrashWorld, Act]):
@@ -47,7 +59,7 @@ class Course(KilledCourse[CrashWorld, Act]):
         """Events that the control API has acknowledged, and whose they are."""
         self.claims: dict[Claim, None] = {}
         """What ledgers said, at any time."""
-        self.states: dict[str, StateReply] = {}
+        self.states: dict[str, StateIs] = {}
         """How the room stood at the end, by peer."""
         self.finals: list[Claim] = []
         """What ledgers said at the end."""
@@ -65,8 +77,8 @@ class Course(KilledCourse[CrashWorld, Act]):
     def _appoint(self) -> None:
         founder = self._world.nodes[FOUNDER]
         for number in range(1, 1 + self._moderators):
-            person = self._world.nodes[f"peer{number}"].person
-            self._keep(FOUNDER, founder.control.set_level(self._world.room, MODERATOR, person=person))
+            person = self._world.nodes[f"peer{number}"].author
+            self._keep(FOUNDER, founder.control.ask(SetLevel(self._world.room, MODERATOR, person)))
 
     def _perform(self, act: Act, number: int) -> None:
         if not isinstance(act, RoomKill):
@@ -97,22 +109,22 @@ class Course(KilledCourse[CrashWorld, Act]):
         control = nodes[act.who].control
         match act:
             case Say():
-                self._keep(act.who, control.send_to_room(room, [f"{act.who} {words}".encode()]))
+                self._keep(act.who, control.ask(SendToRoom(room, (f"{act.who} {words}".encode(),))))
             case Call():
-                self._keep(act.who, control.set_state(room, NAME, words))
+                self._keep(act.who, control.ask(SetState(room, NAME, text=words)))
             case Ban():
-                banned = control.set_membership(room, nodes[act.whom].person, Membership.BAN)
+                banned = control.ask(SetMembership(room, nodes[act.whom].author, Membership.BAN))
                 self._keep(act.who, banned)
                 self.banned[act.whom] = None
             case Rank():
-                self._keep(act.who, control.set_level(room, act.level, person=nodes[act.whom].person))
+                self._keep(act.who, control.ask(SetLevel(room, act.level, nodes[act.whom].author)))
             case Look():
-                ledger = control.room_ledger(room, limit=LEDGER_LINES)
+                ledger = control.ask(ExamineLedger(room, limit=LEDGER_LINES))
                 self.claims |= dict.fromkeys(_claims(act.who, ledger))
 
-    def _keep(self, who: str, sent: SentReply) -> None:
+    def _keep(self, who: str, sent: Sent) -> None:
         for event in sent.ids:
-            self.said[event_id(event)] = who
+            self.said[event] = who
 
     # The end.
 
@@ -132,21 +144,21 @@ class Course(KilledCourse[CrashWorld, Act]):
         founder = self.states.get(FOUNDER)
         joined = () if founder is None else founder.members
         people = {each.person for each in joined if each.membership is Membership.JOIN}
-        return [name for name, node in self._world.peers.items() if node.person in people]
+        return [name for name, node in self._world.peers.items() if node.author in people]
 
     def _look(self, name: str) -> None:
         with contextlib.suppress(*UNREACHED):
-            self.states[name] = self._world.nodes[name].control.room_state(self._world.room)
+            self.states[name] = self._world.nodes[name].control.ask(ExamineState(self._world.room))
 
     def _ask_at_the_end(self, name: str) -> None:
         control = self._world.nodes[name].control
-        self.states[name] = control.room_state(self._world.room)
-        self.finals += _claims(name, control.room_ledger(self._world.room, limit=LEDGER_LINES))
+        self.states[name] = control.ask(ExamineState(self._world.room))
+        self.finals += _claims(name, control.ask(ExamineLedger(self._world.room, limit=LEDGER_LINES)))
 
 
-def _claims(name: str, ledger: LedgerReply) -> list[Claim]:
+def _claims(name: str, ledger: LedgerIs) -> list[Claim]:
     return [
-        Claim(name, event_id(line.event), fate.person, fate.fate, fate.relays, fate.reason)
+        Claim(name, line.event, fate.person, fate.fate, fate.relays, fate.reason)
         for line in ledger.events
         for fate in line.members
     ]

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from tests.node.killed_course import CourseSize, Kill
 
-from linnet.sim.rooms_world import FOUNDER
+from linnet.sim.rooms.world import FOUNDER
 
 MUTED = -1
 

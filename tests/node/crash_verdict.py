@@ -1,6 +1,6 @@
 """Judging a room whose nodes were killed: by their stores, their applications' files and their promises.
 
-Authority is worked out again from all events at once (`linnet.sim.oracle`); of the nodes' own judgement
+Authority is worked out again from all events at once (`linnet.sim.rooms.oracle`); of the nodes' own judgement
 nothing is believed.
 """
 
@@ -16,13 +16,12 @@ from tests.node.crash_world import CrashWorld, Handed, Handled, Strange, event_i
 
 from linnet.cli.play.nodes import LiveNode
 from linnet.core.ids import AuthorId, EventId, TopicId
+from linnet.delivery.receipts import Fate
 from linnet.event.event import Event
 from linnet.event.signing import decode_unit, recall_unit
-from linnet.identity.text import Sort, from_text, to_text
-from linnet.rooms.content import CONTROL_KINDS, CREATE, GROUP
-from linnet.rooms.results import Fate
+from linnet.rooms.event_types import CONTROL_KINDS, CREATE, GROUP
 from linnet.rooms.room_store import SOFT
-from linnet.sim.oracle import Oracle, causes
+from linnet.sim.rooms.oracle import Oracle, causes
 from linnet.trace.records import Kind
 
 UNITS = "SELECT raw FROM unit ORDER BY position"
@@ -101,15 +100,13 @@ class Verdict:
     def __init__(self, world: CrashWorld, course: Course) -> None:
         self._world = world
         self._course = course
-        self.kept = {name: kept_by(node, world.topic) for name, node in world.nodes.items()}
+        self.kept = {name: kept_by(node, world.room) for name, node in world.nodes.items()}
         self.readings = {name: reading_of(node) for name, node in world.peers.items()}
         events: dict[EventId, Event] = {}
         for kept in self.kept.values():
             events |= kept.log | kept.early
         self.oracle = Oracle(events.values())
-        self._names: dict[AuthorId, str] = {
-            AuthorId(from_text(Sort.PERSON, node.person)): name for name, node in world.peers.items()
-        }
+        self._names: dict[AuthorId, str] = {node.author: name for name, node in world.peers.items()}
         self.pairs = 0
         """Events at members who must have them."""
         self.pending = 0
@@ -219,15 +216,15 @@ class Verdict:
 
     def _states(self) -> Iterator[str]:
         """All members end in the same state, and control is what the events say; at relays too."""
-        expected = {place: to_text(Sort.EVENT, event) for place, event in self.oracle.state().items()}
-        digests: dict[str, list[str]] = {}
+        expected = dict(self.oracle.state())
+        digests: dict[bytes, list[str]] = {}
         for person in self.oracle.joined():
             name = self._names.get(person)
             if name is None:
                 continue
             state = self._course.states[name]
             digests.setdefault(state.digest, []).append(name)
-            found = {(e.kind, e.key): e.event for e in state.entries if e.kind in CONTROL_KINDS}
+            found = {(e.kind, e.key): e.event.id for e in state.entries if e.kind in CONTROL_KINDS}
             if found != expected:
                 yield f"{name}: its control state is not that of the events"
         if len(digests) != 1:
@@ -245,7 +242,7 @@ class Verdict:
                 yield f"the ledger of {claim.sender}: {claim.event.hex()[:8]} {lie}"
         joined = {self._names.get(person) for person in self.oracle.joined()}
         for claim in self._course.finals:
-            member = self._names.get(AuthorId(from_text(Sort.PERSON, claim.person)), "")
+            member = self._names.get(claim.person, "")
             has = member in self.readings and claim.event in self.readings[member].order
             both = {member, claim.sender} <= joined
             self.pending += has and both and claim.fate is not Fate.DELIVERED
@@ -255,7 +252,7 @@ class Verdict:
                 yield f"the ledger of {claim.sender}: {event} {why}"
 
     def _lie(self, claim: Claim) -> str | None:
-        member = self._names.get(AuthorId(from_text(Sort.PERSON, claim.person)))
+        member = self._names.get(claim.person)
         if member is None:
             return None
         match claim.fate:
@@ -264,7 +261,7 @@ class Verdict:
             case Fate.EXPIRED:
                 return f"expired for {member}, where nothing expires"
             case Fate.AT_RELAY:
-                devices = {to_text(Sort.DEVICE, node.peer): node.name for node in self._world.relays}
+                devices = {node.peer: node.name for node in self._world.relays}
                 for relay in claim.relays:
                     if relay not in devices or claim.event not in self.kept[devices[relay]]:
                         return f"at {devices.get(relay, relay)}, which has it not"

@@ -14,17 +14,19 @@ from msgspec import Struct
 from tests.node.killed_world import KilledWorld, at_once
 from tests.node.lasting_reader import LastingReader
 
+from linnet.api.items import CaughtUpView, EventView, InsertedView
+from linnet.api.rooms import AskToJoin
 from linnet.cli.play.nodes import LiveNode
 from linnet.core.ids import TopicId
+from linnet.identity.addresses import parse_contact
 from linnet.identity.text import Sort, from_text
 from linnet.node.client import ControlClient
 from linnet.node.config import NodeConfig
-from linnet.node.control_types import CaughtUpView, EventView, InsertedView
-from linnet.node.room_types import CreateRoomRequest, JoinRoomRequest
 from linnet.peer.config import LinkConfig
+from linnet.rooms.commands import AddRelay, CreateRoom, ReadRoom, SetMembership
 from linnet.rooms.config import RoomsConfig
-from linnet.rooms.content import Membership
-from linnet.sim.rooms_world import FOUNDER
+from linnet.rooms.event_types import Membership
+from linnet.sim.rooms.world import FOUNDER
 
 HANDED = "handed.jsonl"
 SUBSCRIPTION = "application"
@@ -72,7 +74,7 @@ class Application(LastingReader):
 
     most = 6
 
-    def __init__(self, node: LiveNode, room: str, luck: Random) -> None:
+    def __init__(self, node: LiveNode, room: TopicId, luck: Random) -> None:
         super().__init__(f"application of {node.name}", node, luck)
         self._room = room
         self._file = -1
@@ -87,7 +89,7 @@ class Application(LastingReader):
             super().run()
 
     def _items(self, reading: ControlClient) -> Iterator[object]:
-        return reading.read_room(self._room, 0.0, SUBSCRIPTION, manual=True)
+        return reading.lines(ReadRoom(0, self._room, 0.0, SUBSCRIPTION), manual=True)
 
     def _take(self, item: object) -> str | None:
         match item:
@@ -125,18 +127,13 @@ class CrashWorld(KilledWorld):
         )
         super().__init__(directory, names, BRISK)
         self._seed = seed
-        self.room = ""
+        self.room = TopicId(b"")
         self.applications: dict[str, Application] = {}
 
     @property
     def relays(self) -> list[LiveNode]:
         """The relays, in their order."""
         return [node for name, node in self.nodes.items() if name.startswith("relay")]
-
-    @property
-    def topic(self) -> TopicId:
-        """The room."""
-        return TopicId(from_text(Sort.TOPIC, self.room))
 
     @property
     def peers(self) -> dict[str, LiveNode]:
@@ -147,15 +144,15 @@ class CrashWorld(KilledWorld):
         """Start everybody, a few at once; found the room, name its relays, invite and join all peers."""
         self.start_all()
         founder = self.nodes[FOUNDER]
-        self.room = founder.control.create_room(CreateRoomRequest("crashes")).room
+        self.room = founder.control.ask(CreateRoom("crashes")).room
         for relay in self.relays:
-            founder.control.add_relay(self.room, relay.address)
+            founder.control.ask(AddRelay(self.room, parse_contact(relay.address)))
         guests = [node for node in self.peers.values() if node is not founder]
         for node in guests:
-            founder.control.set_membership(self.room, node.person, Membership.INVITE)
-        contacts = tuple(node.address for node in (founder, *self.relays))
-        request = JoinRoomRequest(room=self.room, contacts=contacts)
-        at_once(lambda node: node.control.join_room(request), guests)
+            founder.control.ask(SetMembership(self.room, node.author, Membership.INVITE))
+        contacts = tuple(parse_contact(node.address) for node in (founder, *self.relays))
+        request = AskToJoin(room=self.room, contacts=contacts)
+        at_once(lambda node: node.control.ask(request), guests)
         self.applications = {
             name: Application(node, self.room, Random(f"{self._seed} {name}"))
             for name, node in self.peers.items()

@@ -18,7 +18,7 @@ from tests.node.lasting_reader import LastingReader
 from linnet.cli.moments import wall_clock
 from linnet.cli.play.nodes import LiveNode
 from linnet.core.ids import Contact
-from linnet.node.addresses import contact_text, parse_hint
+from linnet.identity.addresses import contact_text, parse_hint
 from linnet.node.config import NodeConfig
 from linnet.node.config_reference import new_file
 from linnet.node.home import open_home
@@ -90,7 +90,7 @@ class KilledWorld(GuardedWorld):
         """
         super().__init__()
         self.nodes = {
-            name: LiveNode(name, directory / name, name.startswith("relay"), config, self.group, within)
+            name: LiveNode(directory / name, name.startswith("relay"), config, self.group, within)
             for name in names
         }
         self._starting = {name: threading.Lock() for name in self.nodes}

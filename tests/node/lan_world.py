@@ -11,15 +11,18 @@ from tests.edge.namespaces import Lab
 from tests.node.killed_world import GuardedWorld, at_once, configure, until
 from tests.node.ring_world import BRISK, StreamReader
 
+from linnet.api.node_commands import AllowOnLan, ListPeers
 from linnet.cli.play.nodes import LiveNode
-from linnet.identity.text import Sort, to_text
+from linnet.edge.commands import ExamineLan
+from linnet.identity.text import event_text
 from linnet.node.config import LanSection, NodeConfig
 from linnet.overlay.config import Overlay
 from linnet.peer.config import LinkConfig
+from linnet.streams.commands import Publish
 from linnet.streams.stream_names import topic_of
 
 STREAM = "village"
-TOPIC = to_text(Sort.TOPIC, topic_of(STREAM))
+TOPIC = topic_of(STREAM)
 QUICK = replace(BRISK, links=LinkConfig(backoff_most=2.0, ping_period=2.0, ping_timeout=1.0))
 """Nodes that notice within seconds that a cable was pulled."""
 LIMIT = 90.0
@@ -40,9 +43,7 @@ class LanWorld(GuardedWorld):
         """A node in a namespace of its own, which is returned; it has no address of any other."""
         space = self.spaces[name] = self._lab.space(name)
         within = ("ip", "netns", "exec", space)
-        node = LiveNode(
-            name, self._directory / name, relay=False, base=QUICK, group=self.group, within=within
-        )
+        node = LiveNode(self._directory / name, relay=False, base=QUICK, group=self.group, within=within)
         configure(node, _on_lans)
         self.nodes[name] = node
         return space
@@ -57,21 +58,23 @@ class LanWorld(GuardedWorld):
 
     def allow(self, node: LiveNode, count: int) -> None:
         """Let the stream be spoken of on every network that a node is on."""
-        wait_for(lambda: sum(each.here for each in node.control.lan().networks) == count, node.name)
-        for each in node.control.lan().networks:
-            if each.here:
-                node.control.allow_on_lan(TOPIC, True, each.network)
+        wait_for(
+            lambda: sum(each.is_here for each in node.control.ask(ExamineLan()).networks) == count, node.name
+        )
+        for each in node.control.ask(ExamineLan()).networks:
+            if each.is_here:
+                node.control.ask(AllowOnLan(TOPIC, True, each.network))
 
     def linked(self, name: str, others: Sequence[str]) -> list[str]:
         """To which of these others a node has an open link."""
-        devices = {to_text(Sort.DEVICE, self.nodes[other].peer): other for other in others}
-        peers = self.nodes[name].control.peers().peers
-        return [devices[each.device] for each in peers if each.up and each.device in devices]
+        devices = {self.nodes[other].peer: other for other in others}
+        peers = self.nodes[name].control.ask(ListPeers()).peers
+        return [devices[each.peer] for each in peers if each.up and each.peer in devices]
 
     def say(self, name: str, text: str) -> str:
         """A node publishes; the id of the event."""
-        (event,) = self.nodes[name].control.publish(STREAM, [text.encode()]).ids
-        return event
+        (event,) = self.nodes[name].control.ask(Publish(STREAM, (text.encode(),))).ids
+        return event_text(event)
 
     def has(self, name: str, events: Sequence[str]) -> bool:
         """Whether an application was handed all of these."""

@@ -8,10 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
 from random import Random
 
+from linnet.api.items import HeartbeatView, SubscribedView
 from linnet.cli.play.nodes import LiveNode
 from linnet.core.errors import LinnetError
+from linnet.delivery.commands import Consumed
 from linnet.node.client import ControlClient
-from linnet.node.control_types import HeartbeatView, SubscribedView
 
 UNREACHED = (LinnetError, RuntimeError)
 """What a call to a node can end with that is killed meanwhile; the last is a client closed under it."""
@@ -91,6 +92,6 @@ class LastingReader(threading.Thread, ABC):
                     case _:
                         untold.append(self._take(item))
                 if len(untold) >= due:
-                    telling.consumed(number, len(untold))
+                    telling.ask(Consumed(number, len(untold)))
                     self._settle([each for each in untold if each is not None])
                     untold, due = [], self._luck.randint(1, self.most)

@@ -15,11 +15,13 @@ from tests.node.content_world import BRISK, TABLE
 from tests.node.killed_world import configure, until
 from tests.node.struck_world import SUBSCRIBES, Recorder, StruckWorld
 
+from linnet.api.content import MatchView, ReadContent, SayContent
 from linnet.content.attribute_keys import attribute_key, distance
+from linnet.content.commands import ListContent
 from linnet.core.ids import EventId
+from linnet.identity.text import event_text
 from linnet.node.client import ControlClient
 from linnet.node.config import NodeConfig
-from linnet.node.content_types import MatchView
 from linnet.sim.judges.content import Publication, Subscriber, judge_content
 from linnet.sim.judges.verdict import Complaint
 from linnet.sim.nemesis.faults import Cast
@@ -101,7 +103,7 @@ class OpenContent(StruckWorld):
             self._subscribe(name, is_kept=number % 2 == 0)
         for reader in self.readers:
             reader.await_subscription(SUBSCRIBES)
-        until(lambda: all(self.nodes[name].control.content().settled for name in NODES), SUBSCRIBES)
+        until(lambda: all(self.nodes[name].control.ask(ListContent()).settled for name in NODES), SUBSCRIBES)
 
     def act(self) -> None:
         """Somebody publishes."""
@@ -137,8 +139,8 @@ class OpenContent(StruckWorld):
         text = f"{name}:{len(self.said)}:{self.luck.getrandbits(32):08x}"
         saying = Saying(topic, number, name, time.monotonic(), text)
         self.said.append(saying)
-        reply = self.nodes[name].control.publish_content(f"{topic}/number={number}", text.encode())
-        saying.event = reply.event
+        reply = self.nodes[name].control.ask(SayContent(f"{topic}/number={number}", text))
+        saying.event = event_text(reply.event)
         saying.is_complete = all(
             fate.settled and not fate.missed and fate.reason is None for fate in reply.fates
         )
@@ -150,7 +152,7 @@ class OpenContent(StruckWorld):
         predicate = f"{topic}/number[{low},{high}]"
 
         def subscribe(reading: ControlClient) -> Iterator[object]:
-            return reading.subscribe_content(predicate, called, manual=True)
+            return reading.lines(ReadContent(0, predicate, called), manual=True)
 
         luck = Random(f"{self.seed} {len(self.wishes)}")
         reader = Recorder(self.nodes[name], called or "live", subscribe, _event_of, luck, is_durable=is_kept)

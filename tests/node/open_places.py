@@ -14,19 +14,23 @@ from tests.node.lasting_reader import UNREACHED
 from tests.node.place_world import BRISK
 from tests.node.struck_world import SUBSCRIBES, Recorder, StruckWorld
 
-from linnet.core.reasons import Reason
-from linnet.node.client import ControlClient
-from linnet.node.place_types import (
-    AnnounceRequest,
-    ChangeRequest,
-    EnterRequest,
-    HostRequest,
+from linnet.api.places import (
+    AskToEnter,
+    ExaminePlace,
     KnockedView,
-    ListenQuery,
+    ListenToPlace,
     LostView,
     MessageView,
+    OpenPlace,
     TakenBackView,
 )
+from linnet.core.errors import Refused
+from linnet.core.ids import AuthorId, TopicId
+from linnet.core.reasons import Reason
+from linnet.identity.addresses import parse_contact
+from linnet.identity.text import Sort, from_text
+from linnet.node.client import ControlClient
+from linnet.places.commands import Admit, Announce, ChangePlace, Eject, Entered, Look
 from linnet.places.deed import Policy
 from linnet.sim.judges.places import Guest, Outsider, Word, judge_place
 from linnet.sim.judges.verdict import Complaint, Rule
@@ -70,7 +74,7 @@ class OpenPlaces(StruckWorld):
     def __init__(self, directory: Path, seed: int) -> None:
         super().__init__(directory, (HOST, COHOST, KEEPER, *GUESTS), NEWCOMERS, BRISK, seed)
         self.policy = self.luck.choice(tuple(Policy))
-        self.place = ""
+        self.place = TopicId(b"")
         self.words: list[Speaking] = []
         self.entered: dict[str, float] = {}
         """Since when somebody is known to be in."""
@@ -101,15 +105,15 @@ class OpenPlaces(StruckWorld):
         """The place is founded; all but the newcomers come in."""
         self.start_these((HOST, COHOST, KEEPER, *GUESTS))
         control = self.nodes[HOST].control
-        self.place = control.host_place(HostRequest(self.policy, "open world")).place.place
+        self.place = control.ask(OpenPlace(self.policy, "open world")).place.place
         self.entered[HOST] = time.monotonic()
         self._listen(HOST).await_subscription(SUBSCRIBES)
         for name in (COHOST, *GUESTS):
             # Nobody but the host can let anybody in yet.
             self._enter(name, (HOST,))
             self._applications[name].await_subscription(SUBSCRIBES)
-        request = ChangeRequest(cohosts=(self.nodes[COHOST].person,), keepers=(self.contact(KEEPER),))
-        control.change_place(self.place, request)
+        cohosts, keepers = (self.nodes[COHOST].author,), (parse_contact(self.contact(KEEPER)),)
+        control.ask(ChangePlace(self.place, cohosts=cohosts, keepers=keepers))
         for name in OBJECTS:
             self._say(HOST, ((name, "first"),))
 
@@ -149,16 +153,18 @@ class OpenPlaces(StruckWorld):
         doors = [each for each in self.living(by) if each in self.entered and each != name]
         if not doors:
             return False
-        address = self.nodes[doors[0]].control.place(self.place).address
-        contacts = tuple(map(self.contact, doors))
-        self.nodes[name].control.enter_place(EnterRequest(address, contacts, patience=ENTERS))
+        address = self.nodes[doors[0]].control.ask(ExaminePlace(self.place)).address.text
+        contacts = tuple(parse_contact(self.contact(each)) for each in doors)
+        answer = self.nodes[name].control.ask(AskToEnter(address, contacts, patience=ENTERS))
+        if not isinstance(answer, Entered):
+            raise Refused(Reason.NOT_ALLOWED, f"{name} is not let in")
         self.entered[name] = time.monotonic()
         self._listen(name)
         return True
 
     def _listen(self, name: str) -> Recorder:
         def listen(reading: ControlClient) -> Iterator[object]:
-            return reading.listen(self.place, ListenQuery(since=1, name="application", ack="manual"))
+            return reading.lines(ListenToPlace(0, self.place, since=1, name="application"), manual=True)
 
         def key(item: object) -> bytes | None:
             if isinstance(item, KnockedView) and self.nodes[name].person != item.person:
@@ -172,10 +178,10 @@ class OpenPlaces(StruckWorld):
     def _admit(self, name: str, person: str) -> None:
         """Who did not hear that it was put out knocks again, and is not let in."""
         if person not in {self.nodes[each].person for each in self._ejecting}:
-            self.nodes[name].control.admit(self.place, person)
+            self.nodes[name].control.ask(Admit(self.place, AuthorId(from_text(Sort.PERSON, person))))
 
     def _eject(self, speaker: str, name: str) -> None:
-        self.nodes[speaker].control.eject(self.place, self.nodes[name].person)
+        self.nodes[speaker].control.ask(Eject(self.place, self.nodes[name].author))
         self.out[name] = (time.monotonic(), speaker)
         self.entered.pop(name, None)
 
@@ -185,8 +191,8 @@ class OpenPlaces(StruckWorld):
         with self._speaking[name]:
             word = Speaking(text, name, time.monotonic(), sets)
             self.words.append(word)
-            request = AnnounceRequest(METHOD, text=text, state=dict(sets))
-            self.nodes[name].control.announce(self.place, request)
+            command = Announce(self.place, METHOD, text=text, state=dict(sets))
+            self.nodes[name].control.ask(command)
             word.acked = time.monotonic()
 
     def judge(self) -> list[Complaint]:
@@ -208,7 +214,7 @@ class OpenPlaces(StruckWorld):
             if name in self.dead or name in self._ejecting:
                 continue
             try:
-                looked = self.nodes[name].control.objects(self.place)
+                looked = self.nodes[name].control.ask(Look(self.place))
             except UNREACHED as error:
                 complaints.append(Complaint(Rule.STUCK, f"{name} cannot look at its place: {error}"))
                 continue
@@ -249,11 +255,11 @@ class OpenPlaces(StruckWorld):
                 case MessageView(message=number, method=method, text=str(text), nym=None) if method == METHOD:
                     heard.line[number] = text
                     heard.handed.append(text)
-                case LostView(first, last, reason):
+                case LostView(_, first, last, reason):
                     heard.lost.append((first, last))
                     if reason == Reason.NOT_ALLOWED:
                         heard.closed.append((first, last))
-                case TakenBackView(messages):
+                case TakenBackView(_, messages):
                     heard.taken_back += len(messages)
                     for number in messages:
                         heard.line.pop(number, None)

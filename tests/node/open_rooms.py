@@ -13,13 +13,25 @@ from tests.node.crash_world import BRISK
 from tests.node.lasting_reader import UNREACHED
 from tests.node.struck_world import SUBSCRIBES, Recorder, StruckWorld
 
-from linnet.core.ids import AuthorId, EventId
+from linnet.api.items import EventView
+from linnet.api.rooms import AskToJoin
+from linnet.core.ids import EventId, TopicId
 from linnet.event.event import MESSAGE
+from linnet.identity.addresses import parse_contact
 from linnet.identity.text import Sort, from_text
 from linnet.node.client import ControlClient
-from linnet.node.control_types import EventView
-from linnet.node.room_types import CreateRoomRequest, JoinRoomRequest, StateReply
-from linnet.rooms.content import NAME, JoinRule, Membership
+from linnet.rooms.commands import (
+    AddRelay,
+    CreateRoom,
+    ExamineState,
+    ReadRoom,
+    SendToRoom,
+    SetLevel,
+    SetMembership,
+    SetState,
+    StateIs,
+)
+from linnet.rooms.event_types import NAME, JoinRule, Membership
 from linnet.sim.judges.rooms import Member, Message, Outcast, Ruling, Seen, judge_room
 from linnet.sim.judges.verdict import Complaint, Rule
 from linnet.sim.nemesis.faults import Cast
@@ -60,7 +72,7 @@ class OpenRooms(StruckWorld):
     def __init__(self, directory: Path, seed: int) -> None:
         super().__init__(directory, (RELAY, *MEMBERS), NEWCOMERS, BRISK, seed)
         self.rule = JoinRule.INVITE if seed % 2 else JoinRule.PUBLIC
-        self.room = ""
+        self.room = TopicId(b"")
         self.said: list[Saying] = []
         self.decided: list[Deciding] = []
         self.joined: dict[str, float] = {}
@@ -88,9 +100,9 @@ class OpenRooms(StruckWorld):
         """The founder founds, all but the newcomers join."""
         self.start_these((RELAY, *MEMBERS))
         founder = self.nodes[FOUNDER].control
-        self.room = founder.create_room(CreateRoomRequest(CALLED, rule=self.rule)).room
+        self.room = founder.ask(CreateRoom(CALLED, rule=self.rule)).room
         self.joined[FOUNDER] = time.monotonic()
-        founder.add_relay(self.room, self.contact(RELAY))
+        founder.ask(AddRelay(self.room, parse_contact(self.contact(RELAY))))
         for name in MEMBERS[1:]:
             self._join(name)
         for name in MEMBERS:
@@ -109,17 +121,17 @@ class OpenRooms(StruckWorld):
         control, room, draw = self.nodes[FOUNDER].control, self.room, self.luck.random()
         if draw < 0.4:
             name, level = self.luck.choice(MEMBERS[1:]), self.luck.randint(1, 49)
-            person = self.nodes[name].person
-            self._decide(f"level of {name}", str(level), lambda: control.set_level(room, level, person))
+            person = self.nodes[name].author
+            self._decide(f"level of {name}", str(level), lambda: control.ask(SetLevel(room, level, person)))
         elif draw < 0.8 or BANNED in self.removed:
             value = f"name{len(self.decided)}"
-            self._decide("name", value, lambda: control.set_state(room, NAME, value))
+            self._decide("name", value, lambda: control.ask(SetState(room, NAME, text=value)))
         else:
             how = self.luck.choice((Membership.BAN, Membership.LEAVE))
-            person = self.nodes[BANNED].person
+            person = self.nodes[BANNED].author
             self.removed[BANNED] = time.monotonic()
             self._decide(
-                f"membership of {BANNED}", how.value, lambda: control.set_membership(room, person, how)
+                f"membership of {BANNED}", how.value, lambda: control.ask(SetMembership(room, person, how))
             )
 
     def welcome(self, name: str) -> None:
@@ -141,15 +153,15 @@ class OpenRooms(StruckWorld):
     def _join(self, name: str) -> None:
         node = self.nodes[name]
         if self.rule is JoinRule.INVITE:
-            self.nodes[FOUNDER].control.set_membership(self.room, node.person, Membership.INVITE)
+            self.nodes[FOUNDER].control.ask(SetMembership(self.room, node.author, Membership.INVITE))
         known = [each for each in (*MEMBERS, RELAY) if self.is_up(each) and each != name]
-        contacts = tuple(map(self.contact, known))
-        node.control.join_room(JoinRoomRequest(room=self.room, contacts=contacts))
+        contacts = tuple(parse_contact(self.contact(each)) for each in known)
+        node.control.ask(AskToJoin(room=self.room, contacts=contacts))
         self.joined[name] = time.monotonic()
 
     def _read(self, name: str) -> Recorder:
         def subscribe(reading: ControlClient) -> Iterator[object]:
-            return reading.read_room(self.room, 0.0, "application", manual=True)
+            return reading.lines(ReadRoom(0, self.room, 0.0, "application"), manual=True)
 
         luck = Random(f"{self.seed} {name}")
         reader = Recorder(self.nodes[name], "application", subscribe, _event_of, luck)
@@ -177,8 +189,8 @@ class OpenRooms(StruckWorld):
         )
         saying = Saying(text, name, time.monotonic(), after, self.ahead[name] > 0.0)
         self.said.append(saying)
-        sent = self.nodes[name].control.send_to_room(self.room, [text.encode()])
-        saying.id, saying.acked = EventId(from_text(Sort.EVENT, sent.ids[0])), time.monotonic()
+        sent = self.nodes[name].control.ask(SendToRoom(self.room, (text.encode(),)))
+        saying.id, saying.acked = sent.ids[0], time.monotonic()
 
     def judge(self) -> list[Complaint]:
         """See `StruckWorld.judge`."""
@@ -187,12 +199,11 @@ class OpenRooms(StruckWorld):
             if name not in self.joined or name in {*self.removed, *self.dead}:
                 continue
             try:
-                state = node.control.room_state(self.room)
+                state = node.control.ask(ExamineState(self.room))
             except UNREACHED as error:
                 complaints.append(Complaint(Rule.STUCK, f"{name} cannot see its room: {error}"))
                 continue
-            person = AuthorId(from_text(Sort.PERSON, node.person))
-            members.append(Member(name, person, self._lives(name), self._seen(state)))
+            members.append(Member(name, node.author, self._lives(name), self._seen(state)))
         complaints += [
             Complaint(Rule.STUCK, f"{name} never joined") for name in self._coming if name not in self.joined
         ]
@@ -257,9 +268,9 @@ class OpenRooms(StruckWorld):
             for items, handled in self._applications[name].by_life
         )
 
-    def _seen(self, state: StateReply) -> tuple[tuple[str, str], ...]:
+    def _seen(self, state: StateIs) -> tuple[tuple[str, str], ...]:
         """What one member sees of what there may be rulings about."""
-        names = {node.person: name for name, node in self.nodes.items() if name != RELAY}
+        names = {node.author: name for name, node in self.nodes.items() if name != RELAY}
         seen = [("rule", state.rule.value)]
         for member in state.members:
             if member.person in names:
@@ -267,7 +278,7 @@ class OpenRooms(StruckWorld):
                 seen.append((f"membership of {name}", member.membership.value))
                 if member.level:
                     seen.append((f"level of {name}", str(member.level)))
-        seen += [("name", entry.body.decode()) for entry in state.entries if entry.kind == NAME]
+        seen += [("name", entry.event.body.decode()) for entry in state.entries if entry.kind == NAME]
         return tuple(seen)
 
 

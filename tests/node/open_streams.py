@@ -15,14 +15,15 @@ from tests.node.killed_world import configure
 from tests.node.ring_world import BRISK
 from tests.node.struck_world import SUBSCRIBES, Recorder, StruckWorld
 
+from linnet.api.items import EventView, MissedView
 from linnet.core.ids import DeviceId, EventId
 from linnet.identity.text import Sort, from_text
 from linnet.node.client import ControlClient
 from linnet.node.config import NodeConfig, StorageSection, TrackerSection
-from linnet.node.control_types import EventView, MissedView
 from linnet.sim.judges.streams import Life, Publication, Reader, Receipt, judge_stream
 from linnet.sim.judges.verdict import Complaint
 from linnet.sim.nemesis.faults import Cast
+from linnet.streams.commands import Publish, Subscribe
 
 TRACKER, STORAGE = "tracker", "storage"
 NODES = ("ann", "bob", "cid")
@@ -116,15 +117,15 @@ class OpenStreams(StruckWorld):
         text = f"{name}:{len(self.said)}:{self.luck.getrandbits(32):08x}"
         saying = Saying(text, name, time.monotonic(), bool(self.ahead[name]))
         self.said.append(saying)
-        reply = self.nodes[name].control.publish(STREAM, [text.encode()])
-        saying.id, saying.seq = EventId(from_text(Sort.EVENT, reply.ids[0])), reply.first
+        reply = self.nodes[name].control.ask(Publish(STREAM, (text.encode(),)))
+        saying.id, saying.seq = reply.ids[0], reply.first
         saying.acked = time.monotonic()
 
     def _subscribe(self, name: str, durable: bool, since: float | None) -> None:
         called = f"reader {len(self.readers)}" if durable else None
 
         def subscribe(reading: ControlClient) -> Iterator[object]:
-            return reading.subscribe(STREAM, since, called, manual=True)
+            return reading.lines(Subscribe(0, STREAM, since, called), manual=True)
 
         luck = Random(f"{self.seed} {len(self.readers)}")
         node = self.nodes[name]

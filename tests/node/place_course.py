@@ -12,10 +12,11 @@ from tests.node.lasting_reader import UNREACHED
 from tests.node.place_plan import Act, Come, PlaceKill, PlaceSize, Put, Say, Talk, plan
 from tests.node.place_world import HOST, Listener, PlaceWorld
 
+from linnet.api.places import ExaminePlace, LostView, MessageView, ReadPlaceHistory
 from linnet.cli.exits import Failure
 from linnet.cli.play.nodes import LiveNode
 from linnet.node.client import ControlError
-from linnet.node.place_types import AnnounceRequest, LostView, MessageView, PastQuery, PlaceView, TalkRequest
+from linnet.places.commands import Announce, Eject, ListGuests, PlaceIs, TalkTo
 
 CALLS = 32
 PATIENCE = 30.0
@@ -68,12 +69,10 @@ class PlaceCourse(KilledCourse[PlaceWorld, Act]):
         try:
             if isinstance(act, Say):
                 state = {} if act.value is None else {f"_value_{number % VARIABLES}": act.value}
-                request = AnnounceRequest(text=words, state=state)
-                self.said[self._world.host.control.announce(place, request).message] = words
+                said = self._world.host.control.ask(Announce(place, text=words, state=state))
+                self.said[said.message] = words
             else:
-                talked = self._world.nodes[act.who].control.talk(
-                    place, TalkRequest(text=words, patience=10.0)
-                )
+                talked = self._world.nodes[act.who].control.ask(TalkTo(place, text=words, patience=10.0))
                 self.talked[act.who, talked.request] = words
         except ControlError:
             self.declined += 1
@@ -97,14 +96,14 @@ class PlaceCourse(KilledCourse[PlaceWorld, Act]):
 
     def _put(self, who: str) -> bool:
         """Put somebody out; an answer that a kill took away is found in who is in."""
-        host, person = self._world.host.control, self._world.nodes[who].person
+        host, person = self._world.host.control, self._world.nodes[who].author
         try:
-            self.ejected[who] = host.eject(self._world.place, person).message
+            self.ejected[who] = host.ask(Eject(self._world.place, person)).message
         except ControlError:
-            present = {each.person for each in host.guests(self._world.place).guests}
+            present = {each.nym for each in host.ask(ListGuests(self._world.place)).guests}
             if person in present:
                 return False
-            self.ejected[who] = host.place(self._world.place).place.message
+            self.ejected[who] = host.ask(ExaminePlace(self._world.place)).place.message
         return True
 
     # The end.
@@ -128,8 +127,8 @@ class PlaceCourse(KilledCourse[PlaceWorld, Act]):
             return [str(error)]
         return [*found, *self.lacking()]
 
-    def _view(self, name: str) -> PlaceView:
-        return self._world.nodes[name].control.place(self._world.place).place
+    def _view(self, name: str) -> PlaceIs:
+        return self._world.nodes[name].control.ask(ExaminePlace(self._world.place)).place
 
     def lacking(self) -> Iterator[str]:
         """Acknowledged words that somebody has not been handed to whom they were open."""
@@ -147,9 +146,9 @@ class PlaceCourse(KilledCourse[PlaceWorld, Act]):
 
     def since(self, name: str) -> int:
         """The message with which somebody came in; 0: it is no guest."""
-        person = self._world.nodes[name].person
-        guests = self._world.host.control.guests(self._world.place).guests
-        return next((each.since for each in guests if each.person == person), 0)
+        person = self._world.nodes[name].author
+        guests = self._world.host.control.ask(ListGuests(self._world.place)).guests
+        return next((each.since for each in guests if each.nym == person), 0)
 
     def problems(self) -> list[str]:
         """All that is wrong, in words; empty if all is as it must be. To be asked while all are up."""
@@ -173,8 +172,8 @@ class PlaceCourse(KilledCourse[PlaceWorld, Act]):
         return found
 
     def _history(self, name: str, first: int, last: int) -> list[tuple[int, str, str | None]]:
-        query = PastQuery(first=first, last=last)
-        items = self._world.nodes[name].control.place_history(self._world.place, query)
+        command = ReadPlaceHistory(0, self._world.place, first, last)
+        items = self._world.nodes[name].control.lines(command)
         lines: list[tuple[int, str, str | None]] = []
         for item in items:
             if isinstance(item, MessageView):

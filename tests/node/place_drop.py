@@ -13,9 +13,10 @@ from pathlib import Path
 from tests.node.lasting_reader import UNREACHED
 from tests.node.place_world import PlaceWorld
 
+from linnet.api.items import EndedView
+from linnet.api.places import ExaminePlace, PieceView, ReadBody
 from linnet.cli.exits import Failure
-from linnet.node.control_types import EndedView
-from linnet.node.place_types import AnnounceRequest, PieceView
+from linnet.places.commands import Announce, AnnounceMore
 from linnet.trace.records import Kind
 
 CHUNK = 480 * 1024
@@ -69,20 +70,21 @@ class Drop:
     def send(self) -> None:
         """Say all of it, and go on where the host is whenever it was away."""
         host, place = self._world.host, self._world.place
-        self.message = host.control.announce(place, AnnounceRequest("_file", more=True)).message
+        self.message = host.control.ask(Announce(place, "_file", more=True)).message
         with self._file.open("rb") as source:
             done = 0
             while done < self._size:
                 self._kill_due(done)
                 source.seek(done)
                 try:
-                    done = host.control.announce_more(place, self.message, source.read(CHUNK)).size
+                    command = AnnounceMore(place, self.message, source.read(CHUNK))
+                    done = host.control.ask(command).size
                 except UNREACHED:
                     done = self._size_after_a_break()
                     self.resumed_at.append(done)
         for thread in self._returns:
             thread.join()
-        host.control.announce_more(place, self.message, more=False)
+        host.control.ask(AnnounceMore(place, self.message, more=False))
 
     def _kill_due(self, done: int) -> None:
         if not self._kills or done < self._kills[0][0] * self._size:
@@ -101,7 +103,8 @@ class Drop:
     def _size_after_a_break(self) -> int:
         def size() -> int | None:
             with contextlib.suppress(*UNREACHED):
-                return self._world.host.control.announce_more(self._world.place, self.message).size
+                command = AnnounceMore(self._world.place, self.message)
+                return self._world.host.control.ask(command).size
             return None
 
         return _found(size)
@@ -114,11 +117,11 @@ class Drop:
         def read() -> int | None:
             nonlocal done
             control = self._world.nodes[name].control
-            if control.place(self._world.place).place.message < self.message:
+            if control.ask(ExaminePlace(self._world.place)).place.message < self.message:
                 return None
-            for item in control.message_body(self._world.place, self.message, done):
+            for item in control.lines(ReadBody(0, self._world.place, self.message, done)):
                 match item:
-                    case PieceView(offset, data) if offset == done:
+                    case PieceView(offset=offset, data=data) if offset == done:
                         digest.update(data)
                         done += len(data)
                     case EndedView(None):

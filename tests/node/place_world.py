@@ -10,17 +10,15 @@ from msgspec import Struct
 from tests.node.killed_world import KilledWorld
 from tests.node.lasting_reader import LastingReader
 
+from linnet.api.places import AskToEnter, ListenToPlace, LostView, MessageView, OpenPlace
 from linnet.cli.play.nodes import LiveNode
+from linnet.core.errors import Refused
+from linnet.core.ids import TopicId
+from linnet.core.reasons import Reason
 from linnet.node.client import ControlClient
 from linnet.node.config import NodeConfig
-from linnet.node.place_types import (
-    EnterRequest,
-    HostRequest,
-    ListenQuery,
-    LostView,
-    MessageView,
-)
 from linnet.peer.config import LinkConfig
+from linnet.places.commands import Entered
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy
 
@@ -56,15 +54,15 @@ class Heard(Struct, frozen=True):
 class Listener(LastingReader):
     """Listens to the place durably at one node, and remembers what it is handed."""
 
-    def __init__(self, node: LiveNode, place: str, methods: str | None, luck: Random) -> None:
+    def __init__(self, node: LiveNode, place: TopicId, method: str | None, luck: Random) -> None:
         super().__init__(f"{node.name} listens", node, luck)
-        self._place = place
-        self._query = ListenQuery(since=1, name="application", methods=methods, ack="manual")
+        methods = None if method is None else (method,)
+        self._command = ListenToPlace(0, place, since=1, name="application", methods=methods)
         self.heard: list[Heard] = []
         self.lost: list[LostView] = []
 
     def _items(self, reading: ControlClient) -> Iterator[object]:
-        return reading.listen(self._place, self._query)
+        return reading.lines(self._command, manual=True)
 
     def _take(self, item: object) -> tuple[str | None, int] | None:
         if isinstance(item, MessageView):
@@ -84,7 +82,8 @@ class PlaceWorld(KilledWorld):
         super().__init__(directory, (HOST, *(f"guest{number}" for number in range(guests))), config)
         self._seed = seed
         self.listeners: dict[str, Listener] = {}
-        self.place = self.address = ""
+        self.place = TopicId(b"")
+        self.address = ""
 
     @property
     def host(self) -> LiveNode:
@@ -99,20 +98,22 @@ class PlaceWorld(KilledWorld):
     def set_up(self, first: int, policy: Policy = Policy.PUBLIC) -> None:
         """Start everybody, found the place, and let the first few guests in."""
         self.start_all()
-        made = self.host.control.host_place(HostRequest(policy, "crashes"))
-        self.place, self.address = made.place.place, made.address
+        made = self.host.control.ask(OpenPlace(policy, "crashes"))
+        self.place, self.address = made.place.place, made.address.text
         self.listen(HOST, "_request")
         for name in self.guests[:first]:
             self.enter(name)
 
     def enter(self, name: str) -> None:
         """Let somebody in, and its application listen."""
-        self.nodes[name].control.enter_place(EnterRequest(self.address, patience=ENTRY_SECONDS))
+        answer = self.nodes[name].control.ask(AskToEnter(self.address, patience=ENTRY_SECONDS))
+        if not isinstance(answer, Entered):
+            raise Refused(Reason.NOT_ALLOWED, f"{name} was turned away: {answer}")
         self.listen(name)
 
-    def listen(self, name: str, methods: str | None = None) -> None:
+    def listen(self, name: str, method: str | None = None) -> None:
         """Have an application listen; returns when that is durable."""
         luck = Random(f"{self._seed} {name}")
-        listener = self.listeners[name] = Listener(self.nodes[name], self.place, methods, luck)
+        listener = self.listeners[name] = Listener(self.nodes[name], self.place, method, luck)
         self.let_read(listener)
         listener.await_subscription(ENTRY_SECONDS)

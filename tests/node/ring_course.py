@@ -12,7 +12,9 @@ from tests.node.killed_course import CourseSize, Kill, KilledCourse
 from tests.node.lasting_reader import UNREACHED
 from tests.node.ring_world import RingWorld, StreamReader
 
+from linnet.identity.text import event_text
 from linnet.node.client import ControlError
+from linnet.streams.commands import Publish
 
 
 class RingSize(CourseSize, frozen=True, kw_only=True):
@@ -99,14 +101,16 @@ class RingCourse(KilledCourse[RingWorld, Act]):
 
     def _say(self, act: Say, number: int) -> None:
         try:
-            reply = self._world.nodes[act.who].control.publish(act.stream, [f"{act.who} {number}".encode()])
+            reply = self._world.nodes[act.who].control.ask(
+                Publish(act.stream, (f"{act.who} {number}".encode(),))
+            )
         except ControlError:
             self.declined += 1
         except UNREACHED:
             self.unanswered += 1
         else:
             for event in reply.ids:
-                self.said[event] = (act.who, act.stream)
+                self.said[event_text(event)] = (act.who, act.stream)
 
     # The verdict.
 

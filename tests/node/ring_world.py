@@ -12,13 +12,14 @@ from msgspec.structs import replace
 from tests.node.killed_world import KilledWorld, bootstraps, configure
 from tests.node.lasting_reader import LastingReader
 
+from linnet.api.items import CaughtUpView, EventView, MissedView
 from linnet.cli.play.nodes import LiveNode
 from linnet.delivery.config import DeliveryConfig
 from linnet.node.client import ControlClient
 from linnet.node.config import NodeConfig, StorageSection, TrackerlessSection
-from linnet.node.control_types import CaughtUpView, EventView, MissedView
 from linnet.overlay.config import Overlay
 from linnet.peer.config import LinkConfig
+from linnet.streams.commands import Subscribe
 
 BRISK = NodeConfig(
     trackerless=TrackerlessSection(
@@ -49,7 +50,7 @@ class StreamReader(LastingReader):
         self.heard: list[Heard] = []
 
     def _items(self, reading: ControlClient) -> Iterator[object]:
-        return reading.subscribe(self.stream, since=0.0, name="application", manual=True)
+        return reading.lines(Subscribe(0, self.stream, 0.0, "application"), manual=True)
 
     def _take(self, item: object) -> str | None:
         match item:

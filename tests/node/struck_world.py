@@ -28,13 +28,14 @@ from tests.node.killed_world import KilledWorld, configure
 from tests.node.lasting_reader import UNREACHED, LastingReader
 from tests.node.tcp_proxies import TcpProxies
 
+from linnet.api.items import SubscribedView
 from linnet.cli.moments import wall_clock
 from linnet.cli.play.nodes import LiveNode, _free_port
 from linnet.core.ids import Contact, DeviceId
-from linnet.node.addresses import contact_text, parse_hint
+from linnet.core.spaces import is_expendable
+from linnet.identity.addresses import contact_text, parse_hint
 from linnet.node.client import ControlClient
 from linnet.node.config import NodeConfig
-from linnet.node.control_types import SubscribedView
 from linnet.node.home import open_home
 from linnet.sim.judges.verdict import Complaint
 from linnet.sim.nemesis.faults import Cast
@@ -367,15 +368,25 @@ class StruckWorld(KilledWorld, ABC):
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (1 if is_full else hard, hard))
 
     def damage(self, name: str) -> None:
-        """Flip a bit in each of a few events that a node, which is down, has kept."""
+        """Flip a bit in each of a few events that a node, which is down, has kept, and of a few values.
+
+        Values that a node cannot do without are left alone: it would not start until a copy is put back.
+        """
         path = self.nodes[name].home.store
         with contextlib.closing(sqlite3.connect(path)) as db, db:
             kept = db.execute("SELECT position, raw FROM unit ORDER BY position").fetchall()
             for position, raw in self.luck.sample(kept, min(len(kept), 3)):
-                at = self.luck.randrange(len(raw))
-                wrong = raw[:at] + bytes([raw[at] ^ (1 << self.luck.randrange(8))]) + raw[at + 1 :]
-                db.execute("UPDATE unit SET raw = ? WHERE position = ?", (wrong, position))
+                db.execute("UPDATE unit SET raw = ? WHERE position = ?", (self._flipped(raw), position))
                 self.damaged_units += 1
+            rows = db.execute("SELECT space, key, value FROM cell ORDER BY space, key").fetchall()
+            spare = [row for row in rows if is_expendable(row[0]) and row[2]]
+            for space, key, value in self.luck.sample(spare, min(len(spare), 3)):
+                values = (self._flipped(value), space, key)
+                db.execute("UPDATE cell SET value = ? WHERE space = ? AND key = ?", values)
+
+    def _flipped(self, raw: bytes) -> bytes:
+        at = self.luck.randrange(len(raw))
+        return raw[:at] + bytes([raw[at] ^ (1 << self.luck.randrange(8))]) + raw[at + 1 :]
 
     def part(self, side: Iterable[str], *, silent: bool) -> None:
         """Let these reach nobody but each other."""

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.store.entries import NEWS, unit
 
 from linnet.event.event import Event
 from linnet.net.clock import Clock
@@ -18,7 +19,6 @@ from linnet.node.home import Home, HomeBusy, HomeError, held, init
 from linnet.node.keyfiles import load_key
 from linnet.node.library import Node
 from linnet.store.sqlite import SqliteStore
-from linnet.testing.entries import NEWS, unit
 
 NOW = 1_700_000_000.0
 CHEAP = Effort(operations=1, memory=8192)
@@ -152,7 +152,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from linnet.store.sqlite import SqliteStore
-from linnet.testing.entries import unit
+from tests.store.entries import unit
 
 store = SqliteStore(Path(sys.argv[1]))
 for number in range(100):

@@ -12,7 +12,7 @@ from linnet.event.event import Event
 from linnet.net.clock import Clock
 from linnet.node import home as homes
 from linnet.node.library import Node
-from linnet.node.room import Room
+from linnet.node.rooms import Room
 
 SAID = "the spare key lies under the third stone"
 

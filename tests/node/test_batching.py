@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TypeVar
 
 import pytest
 from hypothesis import given
@@ -10,13 +11,13 @@ from linnet.core.errors import LinnetError, Refused
 from linnet.core.ids import EventId, TopicId
 from linnet.core.limits import BATCH_EVENTS, BODY_BYTES
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
+from linnet.machine.commands import Command, Declined, answer_to
 from linnet.net.failure import DriverStopped
 from linnet.node.background import Background
 from linnet.node.batching import BATCH_BYTES, Batching
-from linnet.peer.interface import Command, Result
 from linnet.streams.commands import Publish, Published
 
+R = TypeVar("R")
 TOPIC = TopicId(bytes(32))
 
 
@@ -29,17 +30,18 @@ class Counting:
         self.error: LinnetError | None = None
         self.declined: Declined | None = None
 
-    async def ask(self, command: Command) -> Result:
-        assert isinstance(command, Publish)
-        self.asked.append(command)
+    async def ask(self, command: Command[R]) -> R:
+        publish: object = command
+        assert isinstance(publish, Publish)
+        self.asked.append(publish)
         if self.error is not None:
             raise self.error
         if self.declined is not None:
-            return self.declined
-        said = self.said.setdefault(command.stream, [])
+            return answer_to(command, self.declined)
+        said = self.said.setdefault(publish.stream, [])
         first = len(said)
-        said.extend(command.bodies)
-        return Published(TOPIC, first, tuple(map(EventId, command.bodies)), 1, ())
+        said.extend(publish.bodies)
+        return answer_to(command, Published(TOPIC, first, tuple(map(EventId, publish.bodies)), 1, ()))
 
 
 async def test_one_turn_is_one_command_per_stream() -> None:

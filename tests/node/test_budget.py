@@ -21,17 +21,19 @@ from tests.node.content_world import MatchReader
 from tests.node.killed_world import KilledWorld, bootstraps, configure
 from tests.node.lasting_reader import LastingReader
 
+from linnet.api.places import AskToEnter, OpenPlace
+from linnet.api.rooms import AskToJoin
 from linnet.cli.play.nodes import LiveNode
+from linnet.identity.addresses import parse_contact
 from linnet.node.client import ControlClient
-from linnet.node.config import NodeConfig, StorageSection, TrackerSection
-from linnet.node.content_section import ContentSection
-from linnet.node.kademlia_section import KademliaSection
-from linnet.node.place_types import EnterRequest, HostRequest
-from linnet.node.room_types import CreateRoomRequest, JoinRoomRequest
+from linnet.node.config import ContentSection, KademliaSection, NodeConfig, StorageSection, TrackerSection
+from linnet.places.commands import Entered
 from linnet.places.deed import Policy
-from linnet.rooms.content import Membership
+from linnet.rooms.commands import AddRelay, CreateRoom, SendToRoom, SetMembership
+from linnet.rooms.event_types import Membership
 from linnet.sim.nemesis.budget import DIALS
 from linnet.sim.nemesis.course import RESTARTED
+from linnet.streams.commands import Publish, Subscribe
 
 IS_SOAK = bool(os.environ.get("LINNET_SOAK"))
 SETTLED = 5.0
@@ -56,7 +58,7 @@ class StreamReader(LastingReader):
         super().__init__(f"{node.name} reads", node, Random(node.name))
 
     def _items(self, reading: ControlClient) -> Iterator[object]:
-        return reading.subscribe(STREAM, 0.0, "application", manual=True)
+        return reading.lines(Subscribe(0, STREAM, 0.0, "application"), manual=True)
 
     def _take(self, item: object) -> Hashable | None:
         return repr(item)
@@ -78,20 +80,20 @@ class EveryWay(KilledWorld):
         """Start everybody; a room, a place, a stream and content, in which all take part."""
         self.start_all()
         host, relay = self.nodes[HOST].control, self.nodes[RELAY]
-        room = host.create_room(CreateRoomRequest("tea")).room
-        host.add_relay(room, relay.address)
-        place = host.host_place(HostRequest(Policy.PUBLIC, "tea")).address
+        room = host.ask(CreateRoom("tea")).room
+        host.ask(AddRelay(room, parse_contact(relay.address)))
+        place = host.ask(OpenPlace(Policy.PUBLIC, "tea")).address.text
         for name in GUESTS:
             guest = self.nodes[name]
-            host.set_membership(room, guest.person, Membership.INVITE)
-            contacts = (self.nodes[HOST].address, relay.address)
-            guest.control.join_room(JoinRoomRequest(room=room, contacts=contacts))
-            guest.control.enter_place(EnterRequest(place, patience=60.0))
+            host.ask(SetMembership(room, guest.author, Membership.INVITE))
+            contacts = tuple(map(parse_contact, (self.nodes[HOST].address, relay.address)))
+            guest.control.ask(AskToJoin(room=room, contacts=contacts))
+            assert isinstance(guest.control.ask(AskToEnter(place, patience=60.0)), Entered)
             wanted = MatchReader(guest, "weather/rain[5,)", Random(name))
             read = StreamReader(guest)
             self.let_read(read, wanted)
-            guest.control.publish(STREAM, [b"rain"], confirm=10.0)
-            guest.control.send_to_room(room, [b"hello"])
+            guest.control.ask(Publish(STREAM, (b"rain",), 10.0))
+            guest.control.ask(SendToRoom(room, (b"hello",)))
 
 
 def _in_network(config: NodeConfig, tracker: str, table: tuple[str, ...], is_tracker: bool) -> NodeConfig:
@@ -197,8 +199,8 @@ def test_a_process_that_is_killed_every_five_seconds_does_not_dial_the_dead_more
     with KilledWorld(tmp_path, (HOST, GUESTS[0]), NodeConfig()) as world:
         world.start_all()
         host, guest = world.nodes[HOST], world.nodes[GUESTS[0]]
-        place = host.control.host_place(HostRequest(Policy.PUBLIC, "tea")).address
-        guest.control.enter_place(EnterRequest(place, patience=60.0))
+        place = host.control.ask(OpenPlace(Policy.PUBLIC, "tea")).address.text
+        assert isinstance(guest.control.ask(AskToEnter(place, patience=60.0)), Entered)
         address = host.address
         world.kill(HOST)
         with Deaf(address) as deaf:

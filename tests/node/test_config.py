@@ -1,32 +1,46 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from linnet.content.config import ContentConfig, FastConfig
 from linnet.core.errors import ConfigError
 from linnet.core.ids import AuthorId, Contact, PeerId
-from linnet.edge.proxy_config import EdgeConfig, ProxyConfig
+from linnet.edge.config import EdgeConfig, ProxyConfig
 from linnet.identity.text import Sort, to_text
+from linnet.names.config import NamesConfig
 from linnet.node.config import (
+    ContentSection,
     EdgeSection,
+    GroupsSection,
+    KademliaSection,
+    NamesSection,
     NodeConfig,
     NodeSection,
     ProxySection,
     RelaySection,
     StorageSection,
     StreamSection,
+    peer_config,
 )
 from linnet.node.config import TrackerSection as Tracker
-from linnet.node.config_problems import check, check_start
-from linnet.node.peer_settings import peer_config
+from linnet.node.config_problems import Path, check, check_start, path_text, problems_of
 from linnet.overlay.config import MemberConfig
+from linnet.overlay.kademlia.config import KademliaConfig
 from linnet.peer.config import PeerConfig
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
-from linnet.streams.options import StorageRule, StreamOptions
+from linnet.streams.config import StorageRule, StreamOptions
 
 PEER = PeerId(bytes(32))
 OWN = PeerId(b"o" * 32)
 PERSON = to_text(Sort.PERSON, bytes(32))
 CONTACT = to_text(Sort.DEVICE, PEER) + "@h:1"
+TABLE = KademliaSection(enabled=True)
+
+
+def told(config: NodeConfig) -> PeerConfig:
+    return peer_config(config, OWN, (), "a")
 
 
 def test_a_configuration_made_in_code_is_checked_alike() -> None:
@@ -71,10 +85,10 @@ def test_a_relay_is_told_whom_to_serve() -> None:
         relay=RelaySection(enabled=True, allow=(PERSON,), max_rooms=7), rooms=RoomsConfig(mesh=9)
     )
     check(config)
-    made = peer_config(config, OWN, (), "")
+    made = told(config)
     assert made.relay == RelayConfig(allow=(AuthorId(bytes(32)),), max_rooms=7)
     assert made.rooms == RoomsConfig(mesh=9)
-    assert peer_config(NodeConfig(), OWN, (), "").relay is None
+    assert told(NodeConfig()).relay is None
 
 
 def test_whom_a_relay_serves_is_checked() -> None:
@@ -101,7 +115,7 @@ def test_where_a_relay_answers_over_http(relay: RelaySection, wide: bool, proble
     config = NodeConfig(node=NodeSection(listen_wide=wide), relay=relay)
     if problem is None:
         check(config)
-        assert peer_config(config, OWN, (), "").relay == RelayConfig()
+        assert told(config).relay == RelayConfig()
         return
     with pytest.raises(ConfigError, match=problem) as caught:
         check(config)
@@ -112,17 +126,17 @@ def test_the_edge_reaches_the_machine_and_listens_nowhere() -> None:
     config = NodeConfig(edge=EdgeSection(proxies=(CONTACT,), at_once=2))
     check(config)
     assert config.listens == ()
-    made = peer_config(config, OWN, (), "a")
+    made = told(config)
     assert made.edge == EdgeConfig(at_once=2, proxies=(Contact(PEER, ("tls://h:1",)),))
     assert made.proxy is None
-    assert peer_config(NodeConfig(), OWN, (), "a").edge == EdgeConfig()
+    assert told(NodeConfig()).edge == EdgeConfig()
 
 
 def test_a_proxy_serves_whom_it_lists() -> None:
     device = to_text(Sort.DEVICE, PEER)
     config = NodeConfig(proxy=ProxySection(enabled=True, allow=(device,), bytes=5, days=2.0))
     check(config)
-    assert peer_config(config, OWN, (), "a").proxy == ProxyConfig(bytes=5, days=2.0, allow=(PEER,))
+    assert told(config).proxy == ProxyConfig(bytes=5, days=2.0, allow=(PEER,))
     with pytest.raises(ConfigError, match=r"proxy\.allow\[0\]: .*\nproxy.allow: has no meaning"):
         check(NodeConfig(proxy=ProxySection(open=True, allow=("nobody",))))
 
@@ -150,3 +164,85 @@ def test_a_relay_over_http_that_no_role_turns_on_is_told_when_the_node_starts() 
     with pytest.raises(ConfigError, match="linnet up --role relay"):
         check_start(config)
     check_start(NodeConfig(relay=RelaySection(enabled=True, http="127.0.0.1:8470")))
+
+
+def another(default: float | str) -> Any:  # noqa: ANN401 (of the type of whatever field it is for)
+    """Not the default."""
+    if isinstance(default, bool):
+        return not default
+    return default + "x" if isinstance(default, str) else default + 1
+
+
+def test_content_is_off_unless_it_is_on_and_every_parameter_reaches_the_machine() -> None:
+    assert told(NodeConfig(content=ContentSection(tries=2))).content is None
+    for name in ContentConfig.__struct_fields__:
+        value = another(getattr(ContentConfig(), name))
+        section = ContentSection(enabled=True, **{name: value})
+        assert getattr(told(NodeConfig(kademlia=TABLE, content=section)).content, name) == value, name
+    for name in FastConfig.__struct_fields__:
+        value = another(getattr(FastConfig(), name))
+        config = NodeConfig(content_groups=GroupsSection(**{name: value}))
+        assert getattr(told(config).fast, name) == value, name
+    assert {*ContentConfig.__struct_fields__} == {*ContentSection.__struct_fields__} - {"enabled"}
+
+
+def test_the_hash_table_is_off_unless_it_is_on() -> None:
+    assert told(NodeConfig(kademlia=KademliaSection(k=4))).kademlia is None
+    made = told(NodeConfig(kademlia=KademliaSection(enabled=True, bootstrap=(CONTACT,), k=4)))
+    assert (made.kademlia, made.kademlia_bootstrap) == (KademliaConfig(k=4), (Contact(PEER, ("tls://h:1",)),))
+
+
+def test_the_stores_of_names_reach_the_machine() -> None:
+    assert told(NodeConfig()).names == NamesConfig()
+    made = told(NodeConfig(names=NamesSection(stores=(CONTACT,), serve=False, copies=3)))
+    assert made.names == NamesConfig(stores=(Contact(PEER, ("tls://h:1",)),), serve=False, copies=3)
+
+
+ON_EDGE = EdgeSection(proxies=(CONTACT,))
+
+
+@pytest.mark.parametrize(
+    ("config", "problem"),
+    [
+        (NodeConfig(content=ContentSection(enabled=True)), "content.enabled: needs the hash table, "),
+        (
+            NodeConfig(content=ContentSection(enabled=True), edge=ON_EDGE),
+            "content.enabled: has no meaning on",
+        ),
+        (NodeConfig(kademlia=TABLE, edge=ON_EDGE), "kademlia.enabled: has no meaning on the edge"),
+        (
+            NodeConfig(kademlia=KademliaSection(bootstrap=("nowhere",))),
+            "kademlia.bootstrap[0]: 'nowhere' has no address",
+        ),
+        (
+            NodeConfig(names=NamesSection(stores=(CONTACT, "nowhere"))),
+            "names.stores[1]: 'nowhere' has no address",
+        ),
+        (NodeConfig(content=ContentSection(enabled=True), kademlia=TABLE), None),
+    ],
+)
+def test_what_is_wrong_with_a_section_is_told(config: NodeConfig, problem: str | None) -> None:
+    if problem is None:
+        check(config)
+        return
+    with pytest.raises(ConfigError) as caught:
+        check(config)
+    assert str(caught.value).startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (("node", "listen", 0), "node.listen[0]"),
+        (("streams", "a b", "degree"), 'streams."a b".degree'),
+        (("storage", 2, "quota"), "storage[2].quota"),
+    ],
+)
+def test_a_path_is_written_as_in_the_file(path: Path, text: str) -> None:
+    assert path_text(path) == text
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    twice = (StorageSection("weather"), StorageSection("weather"))
+    found = problems_of(NodeConfig(node=NodeSection(bootstrap=("nobody",)), storage=twice))
+    assert [path_text(problem.path) for problem in found] == ["node.bootstrap[0]", "storage[1].stream"]

@@ -12,7 +12,7 @@ from linnet.identity.text import Sort, to_text
 from linnet.node.config import NodeConfig, StorageSection, StreamSection
 from linnet.node.config_file import MAX_BYTES, load, parse
 from linnet.overlay.config import Control
-from linnet.overlay.trackerless.config import TrackerlessConfig
+from linnet.overlay.gossip.config import TrackerlessConfig
 from linnet.trace.records import Level
 
 TRACKER = to_text(Sort.DEVICE, bytes(32)) + "@127.0.0.1:7700"

@@ -6,7 +6,7 @@ from typing import Annotated
 import pytest
 from msgspec import Meta, Struct, inspect
 
-from linnet.node.config_types import Problem, allowed, problems
+from linnet.node.config_problems import Problem, allowed, problems
 
 
 class Color(StrEnum):

@@ -11,11 +11,9 @@ from msgspec.structs import replace
 from linnet.content.commands import GroupAt, Via
 from linnet.core.errors import ConfigError, Refused
 from linnet.core.reasons import Reason
-from linnet.node.addresses import parse_contact
-from linnet.node.config import NodeConfig, NodeSection
-from linnet.node.content_section import ContentSection
+from linnet.identity.addresses import parse_contact
+from linnet.node.config import ContentSection, KademliaSection, NodeConfig, NodeSection
 from linnet.node.home import init
-from linnet.node.kademlia_section import KademliaSection
 from linnet.node.library import Node
 
 LIMIT = 60.0

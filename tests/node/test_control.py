@@ -16,12 +16,13 @@ from linnet.delivery.config import DeliveryConfig
 from linnet.identity.text import Sort, to_text
 from linnet.net.config import NetConfig
 from linnet.node.config import ControlSection, NodeConfig, StorageSection, TrackerSection
-from linnet.node.control import Control
-from linnet.node.control_server import ControlServer
+from linnet.node.control import Control, serve_control
 from linnet.node.library import Node
+from linnet.streams.stream_names import topic_of
 
 LIMIT = 30.0
 STREAM = "weather"
+TOPIC = to_text(Sort.TOPIC, topic_of(STREAM))
 JSON = {"content-type": "application/json"}
 
 
@@ -63,7 +64,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
         httpx.AsyncClient(transport=transport, base_url="http://node", timeout=LIMIT) as http,
     ):
         served = Served(node, http)
-        async with ControlServer(Control(node, served.stopped.set).app(), path, None, None):
+        async with serve_control(Control(node, served.stopped.set).app(), path):
             yield served
             node.end_subscriptions()
 
@@ -82,7 +83,7 @@ class Lines:
 
 def reason(response: httpx.Response) -> str:
     error = response.json()["error"]
-    assert set(error) == {"reason", "detail", "hint", "elsewhere"}
+    assert set(error) == {"reason", "detail", "hint"}
     return str(error["reason"])
 
 
@@ -107,7 +108,7 @@ async def test_publish_and_subscribe(served: Served) -> None:
         )
         outcome = published.json()
         assert published.status_code == 200
-        assert (outcome["stream"], outcome["first"], len(outcome["ids"])) == (STREAM, 0, 2)
+        assert (outcome["topic"], outcome["first"], len(outcome["ids"])) == (TOPIC, 0, 2)
         first, second = await lines.next(), await lines.next()
     assert (first["type"], first["id"], first["seq"], first["body"]) == (
         "event",
@@ -188,10 +189,11 @@ async def test_links_and_blocks(served: Served) -> None:
 
 
 async def test_declaring_what_is_not_ours_is_declined(served: Served) -> None:
-    stranger = await served.post("/v1/declare", stream=f"{to_text(Sort.PERSON, bytes(32))}/x", publishers=[])
+    stranger = await served.post("/v1/declare", stream=f"{to_text(Sort.PERSON, bytes(32))}/x", policy={})
     assert stranger.status_code in (400, 403, 409)
     person = to_text(Sort.PERSON, served.node.author)
-    ours = await served.post("/v1/declare", stream=f"{person}/x", publishers=[person], degree=6)
+    policy = {"publishers": [person], "degree": 6}
+    ours = await served.post("/v1/declare", stream=f"{person}/x", policy=policy)
     assert ours.status_code == 200
 
 
@@ -233,7 +235,7 @@ BAD_REQUESTS = [
     ("GET", "/v1/subscribe?stream=s&ack=never", b"", 400, "bad_request"),
     ("GET", "/v1/subscribe?stream=s&ordered=2", b"", 400, "bad_request"),
     ("GET", "/v1/history?stream=s&x=1", b"", 400, "bad_request"),
-    ("POST", "/v1/subscriptions/x/consumed", b'{"items": 1}', 404, "not_found"),
+    ("POST", "/v1/subscriptions/x/consumed", b'{"items": 1}', 400, "bad_request"),
     ("POST", "/v1/subscriptions/99/consumed", b'{"items": 1}', 404, "not_found"),
     ("POST", "/v1/subscriptions/99/consumed", b'{"items": 0}', 400, "bad_request"),
     ("POST", "/v1/block", b'{"device": "lp1"}', 400, "bad_request"),

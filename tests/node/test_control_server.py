@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import socket
 import stat
 from pathlib import Path
 
@@ -10,9 +9,11 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from tests.node.versions import free_port
 
-from linnet.node.control_server import ControlServer, bind_loopback, bind_unix
+from linnet.node.control import bind_unix, serve_control
 from linnet.node.home import HomeError
+from linnet.node.web_server import bind_tcp
 
 
 async def hello(request: Request) -> Response:
@@ -22,15 +23,9 @@ async def hello(request: Request) -> Response:
 APP = Starlette(routes=[Route("/", hello)])
 
 
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
-
-
 async def test_the_socket_is_private_and_goes_with_the_server(tmp_path: Path) -> None:
     path = tmp_path / "c.sock"
-    async with ControlServer(APP, path, None, None):
+    async with serve_control(APP, path):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         transport = httpx.AsyncHTTPTransport(uds=str(path))
         async with httpx.AsyncClient(transport=transport, base_url="http://node") as http:
@@ -43,7 +38,7 @@ async def test_the_socket_is_private_and_goes_with_the_server(tmp_path: Path) ->
 async def test_over_tcp_only_the_token_opens(tmp_path: Path) -> None:
     port = free_port()
     async with (
-        ControlServer(APP, tmp_path / "c.sock", port, "secret"),
+        serve_control(APP, tmp_path / "c.sock", port, "secret"),
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http,
     ):
         good = await http.get("/", headers={"authorization": "Bearer secret"})
@@ -77,7 +72,10 @@ def test_a_dead_socket_is_replaced_and_nothing_else_is(tmp_path: Path) -> None:
 
 async def test_a_taken_port_is_named_and_leaves_no_socket(tmp_path: Path) -> None:
     port = free_port()
-    with bind_loopback(port), pytest.raises(HomeError, match=f"control.port: {port} cannot be had"):
-        async with ControlServer(APP, tmp_path / "c.sock", port, "secret"):
+    with (
+        bind_tcp("127.0.0.1", port, "it"),
+        pytest.raises(HomeError, match=f"control.port: {port} cannot be had"),
+    ):
+        async with serve_control(APP, tmp_path / "c.sock", port, "secret"):
             pass
     assert not (tmp_path / "c.sock").exists()

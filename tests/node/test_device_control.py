@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.node.control_api import http_of
 from tests.node.village import member
 
 from linnet.core.ids import DeviceId
@@ -15,7 +16,6 @@ from linnet.identity.cards import revoke
 from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
 from linnet.net.clock import Clock
-from linnet.node.control import Control
 from linnet.node.home import init
 from linnet.node.library import Node
 
@@ -31,8 +31,7 @@ async def node(tmp_path: Path) -> AsyncIterator[Node]:
 
 @pytest.fixture
 async def http(node: Node) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(Control(node, lambda: None).app())
-    async with httpx.AsyncClient(transport=transport, base_url="http://node/v1", timeout=20) as client:
+    async with http_of(node, "/v1") as client:
         yield client
 
 

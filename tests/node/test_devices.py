@@ -8,17 +8,16 @@ from pathlib import Path
 import pytest
 from tests.node.village import member, until
 
+from linnet.api.node_commands import Outcome, OwnDevice
 from linnet.core.errors import Refused
 from linnet.core.reasons import Reason
 from linnet.identity.cards import revoke
 from linnet.identity.keys import SigningKey, device_id
 from linnet.net.clock import Clock
-from linnet.node.device_types import Outcome
-from linnet.node.devices import OwnDevice
 from linnet.node.home import init
 from linnet.node.library import Node
-from linnet.node.room import Room
-from linnet.rooms.content import Membership
+from linnet.node.rooms import Room
+from linnet.rooms.event_types import Membership
 
 PERSON = SigningKey(b"p" * 32)
 NOW = Clock().now()
@@ -37,7 +36,7 @@ async def joined(room: Room, *nodes: Node) -> None:
 def flags(devices: tuple[OwnDevice, ...]) -> list[tuple[str, bool, bool, bool, int]]:
     return [
         (
-            "?" if each.card is None else each.card.label,
+            "?" if each.key is None else each.label,
             each.is_this,
             each.is_online,
             each.is_revoked,
@@ -74,7 +73,7 @@ async def test_a_lost_device_is_out_of_every_room_at_once(tmp_path: Path) -> Non
             ("left", Outcome.SKIPPED),
         ]
         assert "no member (leave)" in outcomes[2].detail
-        assert all(each.sent is not None and each.sent.neighbors for each in outcomes[:2])
+        assert all(each.event is not None and each.neighbors for each in outcomes[:2])
         await until(laptop.devices.all, lambda found: not found[1].is_online)
         assert flags(await laptop.devices.all())[1] == ("phone", False, False, True, 2)
         assert [each.outcome for each in await laptop.devices.revoke(word)] == [

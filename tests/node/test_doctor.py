@@ -6,21 +6,25 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.store.entries import unit
 
+from linnet.api.node_commands import Check
+from linnet.cli.room.rooms import room_row
 from linnet.core.errors import StoreError
-from linnet.core.ids import Contact, PeerId
+from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.identity.text import Sort, to_text
 from linnet.net.config import NetConfig
 from linnet.node.config import NodeConfig, NodeSection
-from linnet.node.control_types import Check
-from linnet.node.doctor import connection_checks, home_checks, node_checks
+from linnet.node.doctor import connection_checks, home_checks
+from linnet.node.health import NodeFacts, node_checks
 from linnet.node.home import DAY, Home, held, init, open_home
 from linnet.node.keyfiles import KeyFileError
 from linnet.node.library import Node
-from linnet.peer.interface import NodeStatus, PeerStatus
+from linnet.peer.interface import NodeStatus, PeerStatus, Unanswered
+from linnet.rooms.commands import RoomStatus
+from linnet.rooms.event_types import Membership
 from linnet.store.sqlite import SqliteStore
-from linnet.testing.entries import unit
 
 NOW = 1_800_000_000.0
 OWN, TRACKER = PeerId(b"o" * 32), PeerId(b"t" * 32)
@@ -110,12 +114,84 @@ def test_a_clock_behind_what_the_store_has_seen_is_named(home: Home) -> None:
 
 @pytest.mark.parametrize(
     ("ahead", "is_right"),
-    [((-0.2,), True), ((61.0,), False), ((-9e7, -0.1, 0.2), True), ((9e7, 9e7 + 1, 0.2), False)],
+    [
+        ((-0.2,), True),
+        ((61.0,), False),
+        ((-9e7, -0.1, 0.2), True),
+        ((9e7, 9e7 + 1, 0.2), False),
+        ((0.1, 9e7), True),
+    ],
 )
 def test_our_clock_is_compared_with_those_of_peers(ahead: tuple[float, ...], is_right: bool) -> None:
     told = replace(status(), clocks=tuple(sorted(ahead)))
-    (check,) = (each for each in node_checks(told, NodeConfig(), 0.0, None) if each.name == "clocks of peers")
+    (check,) = (
+        each
+        for each in node_checks(NodeFacts(told, NodeConfig(), 0.0, None))
+        if each.name == "clocks of peers"
+    )
     assert (check.ok, bool(check.advice)) == (is_right, not is_right)
+
+
+def test_of_two_clocks_that_differ_none_is_called_wrong() -> None:
+    facts = NodeFacts(replace(status(), clocks=(94_608_000.0,)), NodeConfig(), 0.0, None)
+    (check,) = (each for each in node_checks(facts) if each.name == "clocks of peers")
+    assert check.detail == "this node's clock is behind its only linked peer by 1095 days, 0:00:00"
+    assert check.advice == "set the clock of this machine, or that of the peer"
+
+
+def test_who_agrees_with_another_is_not_told_to_set_the_clock() -> None:
+    facts = NodeFacts(replace(status(), clocks=(-0.2, 94_608_000.0)), NodeConfig(), 0.0, None)
+    (check,) = (each for each in node_checks(facts) if each.name == "clocks of peers")
+    assert check.ok
+    assert check.detail == "2 peers: -0.2 s from ours in the middle; 1 of them say another time"
+
+
+def test_a_device_that_was_revoked_is_told_so() -> None:
+    facts = NodeFacts(status(), NodeConfig(), 0.0, None)
+    assert "device" not in {each.name for each in node_checks(facts)}
+    room = RoomStatus(TopicId(bytes(32)), "tea", Membership.JOIN, False, 2, (), (), 1, 1, 1, 0, 0, 0, 0, 0)
+    seen_in_room = replace(facts, status=replace(status(), rooms=(replace(room, revoked=True),)))
+    for each in (replace(facts, revoked=True), seen_in_room):
+        (check,) = (check for check in node_checks(each) if check.name == "device")
+        assert not check.ok
+        assert "revoked" in check.detail
+        assert "linnet id ask" in check.advice
+    assert room_row(room)[2] == "join"
+    assert room_row(replace(room, revoked=True))[2] == "revoked"
+
+
+def test_a_copy_of_the_home_that_runs_elsewhere_is_told() -> None:
+    twin = link(False, Reason.DUPLICATE_LINK)
+    gone = (Unanswered(TRACKER, NOW, Reason.DUPLICATE_LINK),)
+    for told in (status((twin,)), replace(status(), unanswered=gone)):
+        (check,) = (
+            each for each in node_checks(NodeFacts(told, NodeConfig(), 0.0, None)) if each.name == "twin"
+        )
+        assert not check.ok
+        assert check.detail.startswith("this device also runs elsewhere: 1 peer had another link of it")
+    well = status((link(True, None), link(False, Reason.DIAL_TIMEOUT)))
+    assert "twin" not in {each.name for each in node_checks(NodeFacts(well, NodeConfig(), 0.0, None))}
+
+
+def test_a_tracker_that_does_not_answer_has_since_when() -> None:
+    contact = Contact(TRACKER, ("tls://h:1",))
+    config = NodeConfig(node=NodeSection(trackers=(f"{to_text(Sort.DEVICE, TRACKER)}@tls://h:1",)))
+    assert config.trackers == (contact,)
+    link = PeerStatus(
+        TRACKER, False, True, (), False, None, None, "", (), Reason.CONNECTION_REFUSED, 1_790_000_000.0
+    )
+    facts = NodeFacts(replace(status(), peers=(link,)), config, 0.0, None)
+    (check,) = (each for each in node_checks(facts) if each.name.startswith("tracker "))
+    assert check.detail.startswith("not linked since 2026-09-21")
+    assert check.detail.endswith(": connection_refused")
+
+
+def test_a_clock_that_is_ahead_of_all_peers_is_said_to_be() -> None:
+    told = replace(status(), clocks=(-10800.2, -10799.9))
+    checks = node_checks(NodeFacts(told, NodeConfig(), 0.0, None))
+    (check,) = (each for each in checks if each.name == "clocks of peers")
+    assert check.detail == "this node's clock is ahead of all of 2 peers by 3:00:00"
+    assert check.advice == "set the clock"
 
 
 def test_a_taken_port_is_named(tmp_path: Path) -> None:
@@ -151,23 +227,30 @@ def test_a_node_tells_what_it_knows() -> None:
     failed = {
         check.name.split()[0]: check
         for check in node_checks(
-            status((link(False, Reason.DIAL_TIMEOUT),), reachable=False), config, 5.0, StoreError("disk"), 3
+            NodeFacts(
+                status((link(False, Reason.DIAL_TIMEOUT),), reachable=False),
+                config,
+                5.0,
+                StoreError("disk"),
+                3,
+            )
         )
         if not check.ok
     }
     assert list(failed) == ["clock", "store", "trace", "reachable", "tracker"]
     assert "unreachable_inbound: connection_refused" in failed["reachable"].detail
     assert failed["tracker"].advice.startswith("linnet doctor ld1")
-    good = node_checks(status((link(True, None),), reachable=True), config, 0.0, None)
+    good = node_checks(NodeFacts(status((link(True, None),), reachable=True), config, 0.0, None))
     assert [check.ok for check in good] == [True] * 6
 
 
-async def test_the_way_to_a_peer_is_walked(hub: Node) -> None:
-    steps = [check async for check in connection_checks(hub.contact, NetConfig())]
-    assert len(steps) == 7
-    assert all(check.ok for check in steps)
-    dead = Contact(hub.peer, ("tls://127.0.0.1:1", *hub.contact.hints))
-    steps = [check async for check in connection_checks(dead, NetConfig())]
+async def test_the_way_to_a_peer_is_walked() -> None:
+    async with Node() as hub:
+        steps = [check async for check in connection_checks(hub.contact, NetConfig())]
+        assert len(steps) == 7
+        assert all(check.ok for check in steps)
+        dead = Contact(hub.peer, ("tls://127.0.0.1:1", *hub.contact.hints))
+        steps = [check async for check in connection_checks(dead, NetConfig())]
     assert [check.ok for check in steps] == [True, False] + [True] * 7
     assert steps[1].advice
 

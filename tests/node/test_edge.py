@@ -20,7 +20,7 @@ from tests.node.village import until
 from linnet.core.errors import Refused
 from linnet.core.reasons import Reason
 from linnet.delivery.config import DeliveryConfig
-from linnet.edge.proxy_commands import EdgeStatus
+from linnet.edge.commands import EdgeStatus
 from linnet.identity.text import Sort, to_text
 from linnet.net.clock import Clock
 from linnet.node.config import (

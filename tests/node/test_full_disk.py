@@ -13,21 +13,20 @@ import pytest
 from tests.node.killed_world import until
 
 from linnet.cli.play.nodes import LiveNode
-from linnet.event.signing import decode_unit, recall_unit
-from linnet.event.soundness import is_sound
+from linnet.event.signing import decode_unit, is_sound, recall_unit
 from linnet.net.clock import Clock
 from linnet.node.client import ControlError
-from linnet.node.disk_checks import (
+from linnet.node.doctor import (
     LITTLE_BYTES,
     LITTLE_FILES,
     NEEDED_BYTES,
     NEEDED_FILES,
     disk_check,
+    home_checks,
     judge,
 )
-from linnet.node.doctor import home_checks
 from linnet.node.home import init
-from linnet.node.room_types import CreateRoomRequest
+from linnet.rooms.commands import CreateRoom, SendToRoom
 from linnet.store.sqlite import SqliteStore
 from linnet.streams.stream_names import topic_of
 
@@ -128,15 +127,15 @@ def test_a_file_that_may_not_grow_is_told_to_who_publishes(tmp_path: Path) -> No
 
 def test_a_node_whose_disk_is_full_ends(tmp_path: Path) -> None:
     """It would answer nobody, and whoever looks after it would not start it again."""
-    node = LiveNode("full", tmp_path / "home", relay=False)
+    node = LiveNode(tmp_path / "full", relay=False)
     try:
         node.start()
-        room = node.control.create_room(CreateRoomRequest("full")).room
+        room = node.control.ask(CreateRoom("full")).room
         assert node.pid is not None
         _, most = resource.prlimit(node.pid, resource.RLIMIT_FSIZE)
         resource.prlimit(node.pid, resource.RLIMIT_FSIZE, (1, most))
         with pytest.raises(ControlError, match=r"events\.db cannot be written"):
-            node.control.send_to_room(room, [b"one too many"])
+            node.control.ask(SendToRoom(room, (b"one too many",)))
         assert until(lambda: not node.is_up, LIMIT)
     finally:
         node.kill()

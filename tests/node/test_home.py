@@ -69,6 +69,18 @@ def test_a_second_device_of_a_person(tmp_path: Path) -> None:
     assert one.identity.peer != two.identity.peer
 
 
+def test_a_card_that_is_gone_is_made_anew_if_the_person_key_is_there(tmp_path: Path) -> None:
+    opened = init(tmp_path / "home", NOW)
+    opened.home.card.unlink()
+    card = open_home(opened.home.path, NOW + DAY).identity.card
+    assert (card.person, card.device_key) == (opened.identity.card.person, opened.identity.card.device_key)
+    assert load_card(opened.home.card) == card
+    opened.home.card.unlink()
+    opened.home.person_key.unlink()
+    with pytest.raises(HomeError, match="on a device that holds your key"):
+        open_home(opened.home.path, NOW)
+
+
 def test_a_card_near_its_end_is_renewed_if_the_person_key_is_there(tmp_path: Path) -> None:
     opened = init(tmp_path / "home", NOW)
     first = opened.identity.card

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from linnet.core.errors import StoreError
 from linnet.core.ids import AuthorId, DeviceId
-from linnet.node.known_people import (
+from linnet.node.people import (
     DEVICES,
     LABELS,
     Alarm,

@@ -7,7 +7,7 @@ import pytest
 from linnet.core.errors import Refused
 from linnet.core.reasons import Reason
 from linnet.edge.commands import LanStatus, NetworkStatus
-from linnet.node.lan import chosen
+from linnet.node.reports import chosen_network as chosen
 
 
 def network(name: str, is_here: bool) -> NetworkStatus:

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import httpx
 import pytest
-from starlette.applications import Starlette
 from tests.node.conftest import NET
+from tests.node.control_api import http_of
 
+from linnet.api.name_commands import LookUpAddress, PublishLabel, WithdrawLabel
 from linnet.identity.text import Sort, to_text
 from linnet.node.config import NodeConfig
-from linnet.node.control import Control
 from linnet.node.library import Node
-from linnet.node.name_types import PublishNameRequest, RemoveNameRequest, ResolveNameRequest
 
 PLACE = to_text(Sort.TOPIC, b"p" * 32)
 ERIN = to_text(Sort.PERSON, b"e" * 32)
 
 
-def _client(app: Starlette) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://node")
-
-
 async def test_a_zone_over_the_api() -> None:
-    async with Node(config=NodeConfig(net=NET)) as node, _client(Control(node, lambda: None).app()) as http:
+    async with Node(config=NodeConfig(net=NET)) as node, http_of(node) as http:
         own = to_text(Sort.PERSON, node.author)
         assert (await http.get("/v1/names")).json() == {"zone": own, "names": []}
         said = await http.post("/v1/names/publish", json={"label": "Music", "place": PLACE, "password": "pw"})
@@ -32,13 +26,14 @@ async def test_a_zone_over_the_api() -> None:
         found = await http.post("/v1/names/resolve", json={"address": "music", "password": "pw"})
         assert (found.json()["place"], found.json()["path"][0]["via"]) == (PLACE, "own")
         lost = (await http.post("/v1/names/resolve", json={"address": f"x.{ERIN}"})).json()
-        assert (lost["place"], lost["fault"], lost["label"], lost["zone"]) == (None, "unanswered", "x", ERIN)
+        assert (lost["type"], lost["fault"], lost["label"]) == ("not_resolved", "unanswered", "x")
+        assert lost["zone"] == ERIN
         removed = await http.post("/v1/names/remove", json={"label": "music", "password": "pw"})
         assert removed.json()["removed"]
 
 
 async def test_petnames_over_the_api() -> None:
-    async with Node(config=NodeConfig(net=NET)) as node, _client(Control(node, lambda: None).app()) as http:
+    async with Node(config=NodeConfig(net=NET)) as node, http_of(node) as http:
         known = {"petnames": [{"name": "erin", "person": ERIN}]}
         assert (await http.post("/v1/petnames/set", json={"name": "erin", "person": ERIN})).json() == known
         assert (await http.get("/v1/petnames")).json() == known
@@ -50,7 +45,7 @@ async def test_petnames_over_the_api() -> None:
 
 
 async def test_what_is_wrong_is_told_and_no_password_is_repeated() -> None:
-    async with Node(config=NodeConfig(net=NET)) as node, _client(Control(node, lambda: None).app()) as http:
+    async with Node(config=NodeConfig(net=NET)) as node, http_of(node) as http:
         for path, body, status in (
             ("publish", {"label": "a b", "place": PLACE, "password": "swordfish"}, 400),
             ("publish", {"label": "x", "place": "lt1", "password": "swordfish"}, 400),
@@ -66,9 +61,9 @@ async def test_what_is_wrong_is_told_and_no_password_is_repeated() -> None:
 @pytest.mark.parametrize(
     "request_",
     [
-        PublishNameRequest("x", password="swordfish"),
-        RemoveNameRequest("x", "swordfish"),
-        ResolveNameRequest("x.y", "swordfish"),
+        PublishLabel("x", password="swordfish"),
+        WithdrawLabel("x", "swordfish"),
+        LookUpAddress("x.y", "swordfish"),
     ],
 )
 def test_requests_do_not_show_passwords(request_: object) -> None:

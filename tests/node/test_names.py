@@ -14,11 +14,9 @@ from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.identity.text import Sort, to_text
 from linnet.names.commands import Fault, NamesAre, NotResolved, Resolved, Via
-from linnet.node.config import EdgeSection, NodeConfig
-from linnet.node.kademlia_section import KademliaSection
+from linnet.node.config import EdgeSection, KademliaSection, NamesSection, NodeConfig
 from linnet.node.library import Node
 from linnet.node.names import LeadsNowhere
-from linnet.node.names_section import NamesSection
 
 MUSIC, CLUB = TopicId(b"m" * 32), TopicId(b"c" * 32)
 
@@ -132,11 +130,11 @@ async def test_a_password_is_needed_to_find_it(town: tuple[Node, Node, Node]) ->
 
 async def test_petnames_stay_here(town: tuple[Node, Node, Node]) -> None:
     alice, bob, _ = town
-    assert (await alice.names.set_petname("Bob", bob.author)).names == (("bob", bob.author),)
-    assert (await alice.names.petnames()).names == (("bob", bob.author),)
+    assert (await alice.names.set_petname("Bob", bob.author)).petnames == (("bob", bob.author),)
+    assert (await alice.names.petnames()).petnames == (("bob", bob.author),)
     with pytest.raises(Refused, match="somebody else already"):
         await alice.names.set_petname("bob", alice.author)
-    assert (await alice.names.remove_petname("bob")).names == ()
+    assert (await alice.names.remove_petname("bob")).petnames == ()
     key = to_text(Sort.PERSON, bob.author)
     with pytest.raises(LeadsNowhere) as caught:
         await alice.names.resolve(key)

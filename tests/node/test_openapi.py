@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import msgspec
@@ -18,20 +18,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis import Case, GenerationMode
 
+from linnet.api.errors import ErrorReply
+from linnet.api.openapi import DESCRIPTION, HttpOperation, Media, described, document
+from linnet.api.operations import OPERATIONS as DERIVED
 from linnet.delivery.config import DeliveryConfig
+from linnet.identity.text import topic_text
 from linnet.net.config import NetConfig
 from linnet.node.config import ControlSection, NodeConfig, TrackerSection
-from linnet.node.control import Control
-from linnet.node.control_server import ControlServer
-from linnet.node.control_types import ErrorReply
+from linnet.node.control import Control, serve_control
 from linnet.node.library import Node
-from linnet.node.openapi import document
-from linnet.node.operation import Form, Operation
-from linnet.node.operations import OPERATIONS
 
 LIMIT = 30.0
 SOAK = os.environ.get("LINNET_SOAK") == "1"
-DOCUMENT = document()
+OPERATIONS = (*map(described, DERIVED), DESCRIPTION)
+DOCUMENT = document(DERIVED)
 SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
 FUZZ = settings(
     max_examples=100 if SOAK else 10,
@@ -43,8 +43,16 @@ FUZZ = settings(
 )
 
 
+class Api(NamedTuple):
+    """A node's control API, and what is there to be asked about."""
+
+    http: httpx.AsyncClient
+    place: str
+    room: str
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def http(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[httpx.AsyncClient]:
+async def api(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Api]:
     """One node for all requests: whatever one of them did, the next has a described answer too."""
     config = NodeConfig(
         tracker=TrackerSection(enabled=True),
@@ -56,10 +64,11 @@ async def http(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[httpx.
     transport = httpx.AsyncHTTPTransport(uds=str(path))
     async with (
         Node(config=config) as node,
-        ControlServer(Control(node, lambda: None).app(), path, None, None),
+        serve_control(Control(node, lambda: None).app(), path),
         httpx.AsyncClient(transport=transport, base_url="http://node", timeout=LIMIT) as client,
     ):
-        yield client
+        place, room = await node.places.host(name="tea"), await node.create_room("tea")
+        yield Api(client, place.text, topic_text(room.id))
         node.end_subscriptions()
 
 
@@ -68,17 +77,24 @@ async def answer(http: httpx.AsyncClient, request: httpx.Request) -> tuple[int, 
     async with asyncio.timeout(LIMIT):
         response = await http.send(request, stream=True)
         try:
-            if response.headers.get("content-type") == Form.LINES:
+            if response.headers.get("content-type") == Media.LINES:
                 return response.status_code, (await anext(response.aiter_lines())).encode()
             return response.status_code, await response.aread()
         finally:
             await response.aclose()
 
 
-def check(operation: Operation, status: int, body: bytes) -> None:
+def check(operation: HttpOperation, status: int, body: bytes) -> None:
     described = DOCUMENT["paths"][operation.path][operation.method.lower()]["responses"]
     assert str(status) in described, f"{operation.name} answered {status}, which is not described"
     msgspec.json.decode(body, type=operation.reply if status == operation.status else ErrorReply)
+
+
+def point_at(api: Api, case: Case[Any]) -> None:
+    """Ask about the place or the room that is there."""
+    for name, there in (("place", api.place), ("room", api.room)):
+        if name in (case.path_parameters or {}):
+            case.path_parameters[name] = there
 
 
 def request_of(http: httpx.AsyncClient, case: Case[Any]) -> httpx.Request:
@@ -110,17 +126,19 @@ def request_of(http: httpx.AsyncClient, case: Case[Any]) -> httpx.Request:
 @FUZZ
 @given(data=st.data())
 async def test_every_request_has_a_described_answer(
-    http: httpx.AsyncClient, operation: Operation, mode: GenerationMode, data: st.DataObject
+    api: Api, operation: HttpOperation, mode: GenerationMode, data: st.DataObject
 ) -> None:
     described = SCHEMA[operation.path][operation.method]
     case = data.draw(described.as_strategy(generation_mode=mode))
+    if data.draw(st.booleans()):
+        point_at(api, case)
     try:
-        request = request_of(http, case)
+        request = request_of(api.http, case)
     except (ValueError, httpx.InvalidURL, requests.RequestException):
         return  # No client can send that.
     if request.url.path.count("/") != operation.path.count("/"):
         return  # A parameter with a slash is another path.
-    status, body = await answer(http, request)
+    status, body = await answer(api.http, request)
     if operation.parameters and status in (404, 405):
         return  # An empty parameter is another path.
     check(operation, status, body)
@@ -138,19 +156,19 @@ PATHS = st.sampled_from([operation.path for operation in OPERATIONS]) | st.text(
     st.sampled_from(["application/json", "", "text/plain", "application/json; charset=x"]),
 )
 async def test_no_bytes_break_the_server(
-    http: httpx.AsyncClient, method: str, path: str, content: bytes | str, form: str
+    api: Api, method: str, path: str, content: bytes | str, form: str
 ) -> None:
     try:
         url = httpx.URL("http://node").copy_with(raw_path=("/" + path.lstrip("/")).encode())
     except httpx.InvalidURL:
         return
-    request = http.build_request(method, url, content=content, headers={"content-type": form})
-    status, _ = await answer(http, request)
+    request = api.http.build_request(method, url, content=content, headers={"content-type": form})
+    status, _ = await answer(api.http, request)
     assert status < 500
 
 
 def test_the_description_is_complete() -> None:
-    described = document()
+    described = document(DERIVED)
     assert described["openapi"] == "3.1.0"
     for operation in OPERATIONS:
         found: dict[str, Any] = described["paths"][operation.path][operation.method.lower()]
@@ -168,7 +186,7 @@ def test_the_description_is_complete() -> None:
 
 
 def test_every_reference_leads_somewhere() -> None:
-    described = document()
+    described = document(DERIVED)
     text = json.dumps(described)
     references = {part.split('"')[0] for part in text.split('"$ref": "#/components/schemas/')[1:]}
     assert references <= set(described["components"]["schemas"])

@@ -13,7 +13,7 @@ from linnet.net.config import NetConfig
 from linnet.node.config import NodeConfig, NodeSection, TrackerlessSection, TrackerSection
 from linnet.node.library import Node
 from linnet.overlay.config import Overlay
-from linnet.overlay.trackerless.commands import TrustIs
+from linnet.overlay.gossip.commands import Trusted, TrustIs
 
 LIMIT = 30.0
 NET = NetConfig(linger=0.5)
@@ -25,8 +25,8 @@ async def test_trust_is_set_and_taken_back_and_nothing_was_told_yet() -> None:
         asyncio.timeout(LIMIT),
         Node(config=NodeConfig(node=NodeSection(overlay=Overlay.RING), net=NET)) as node,
     ):
-        assert await node.overlay.trust(FRIEND) == TrustIs(((FRIEND, 1.0),))
-        assert await node.overlay.trusted() == TrustIs(((FRIEND, 1.0),))
+        assert await node.overlay.trust(FRIEND) == TrustIs((Trusted(FRIEND, 1.0),))
+        assert await node.overlay.trusted() == TrustIs((Trusted(FRIEND, 1.0),))
         with pytest.raises(Refused, match="at most 1"):
             await node.overlay.trust(FRIEND, 2.0)
         assert await node.overlay.distrust(FRIEND) == TrustIs(())

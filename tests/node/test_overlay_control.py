@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import httpx
-from starlette.applications import Starlette
+from tests.node.control_api import http_of
 
 from linnet.identity.text import Sort, to_text
 from linnet.net.config import NetConfig
 from linnet.node.config import NodeConfig, NodeSection
-from linnet.node.control import Control
 from linnet.node.library import Node
 from linnet.overlay.config import Overlay
 
@@ -16,13 +14,9 @@ NET = NetConfig(linger=0.5)
 FRIEND = to_text(Sort.DEVICE, b"f" * 32)
 
 
-def _client(app: Starlette) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://node")
-
-
 async def test_a_node_on_the_ring() -> None:
     config = NodeConfig(node=NodeSection(overlay=Overlay.RING), net=NET)
-    async with Node(config=config) as node, _client(Control(node, lambda: None).app()) as http:
+    async with Node(config=config) as node, http_of(node) as http:
         await node.publish("tea", "early")
         overlay = (await http.get("/v1/overlay")).json()
         assert [ring["name"] for ring in overlay["rings"]] == ["tea"]
@@ -44,7 +38,7 @@ async def test_a_node_on_the_ring() -> None:
 
 
 async def test_a_node_that_follows_trackers(hub: Node) -> None:
-    async with _client(Control(hub, lambda: None).app()) as http:
+    async with http_of(hub) as http:
         refused = await http.get("/v1/overlay")
         assert refused.status_code == 400
         assert "linnet up --overlay ring" in refused.json()["error"]["detail"]

@@ -12,10 +12,10 @@ from linnet.core.ids import TopicId
 from linnet.identity.keys import SigningKey
 from linnet.net.clock import Clock
 from linnet.node.home import init
-from linnet.node.known_people import Alarm
 from linnet.node.library import Node
-from linnet.node.room import Room
-from linnet.rooms.content import Membership
+from linnet.node.people import Alarm
+from linnet.node.rooms import Room
+from linnet.rooms.event_types import Membership
 
 
 async def met(host: Node, room: Room, *guests: Node) -> None:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TypeVar
 
 import pytest
 
 from linnet.core.errors import Refused
 from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
+from linnet.delivery.commands import Consumed, Unsubscribe
 from linnet.delivery.items import Ended
+from linnet.machine.commands import Command, Declined, Done, answer_to
 from linnet.net.failure import DriverStopped
 from linnet.node.background import Background
-from linnet.node.place_items import TELL_BYTES, TELL_ITEMS, PlaceItems
-from linnet.peer.interface import Command, Result
+from linnet.node.place_messages import TELL_BYTES, TELL_ITEMS, PlaceItems
+from linnet.peer.interface import AnyCommand
 from linnet.places.commands import Watching, WatchPlace
 from linnet.places.items import Body, Changed
 
+R = TypeVar("R")
 PLACE = TopicId(bytes(32))
 COMMAND = WatchPlace(7, PLACE)
 CHANGED = Changed(PLACE, 1, "_a", b"1")
@@ -25,18 +28,18 @@ CHANGED = Changed(PLACE, 1, "_a", b"1")
 
 class Machine:
     def __init__(self, background: Background) -> None:
-        self.asked: list[Command] = []
-        self.answer: Result = Watching(PLACE, 3, True)
+        self.asked: list[AnyCommand] = []
+        self.answer: object = Watching(PLACE, 3, True)
         self.stopped = False
         self.registered: list[bool] = []
         self.items = PlaceItems(COMMAND, self.ask, background.spawn, self.register)
 
-    async def ask(self, command: Command) -> Result:
+    async def ask(self, command: Command[R]) -> R:
         if self.stopped:
             raise DriverStopped("stopped")
         self.asked.append(command)
         await asyncio.sleep(0)
-        return self.answer if isinstance(command, WatchPlace) else Done()
+        return answer_to(command, self.answer if isinstance(command, WatchPlace) else Done())
 
     def register(self, items: PlaceItems, is_open: bool) -> None:
         self.registered.append(is_open)
@@ -50,7 +53,7 @@ async def test_items_are_read_and_told_as_handled_when_the_next_is_asked_for() -
     async with Background() as background:
         machine = Machine(background)
         async with machine.items as items:
-            assert (items.number, items.since, items.resumed) == (7, 3, True)
+            assert (items.number, items.resumed) == (7, True)
             items.deliver([CHANGED, CHANGED, Ended(None)])
             assert [item async for item in items] == [CHANGED, CHANGED]
         assert machine.consumed == [2]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from linnet.core.ids import AuthorId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Consumed, Done
+from linnet.delivery.commands import Consumed
 from linnet.delivery.items import Ended
+from linnet.machine.commands import Command, Done, answer_to
 from linnet.node.background import Background
-from linnet.node.place_items import PlaceItems
-from linnet.node.place_messages import Listening, Message
-from linnet.peer.interface import Command, Result
+from linnet.node.place_messages import Listening, Message, PlaceItems
 from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Watching, WatchPlace
 from linnet.places.items import Body, Lost, Said
 
+R = TypeVar("R")
 PLACE = TopicId(bytes(32))
 ADA, BEA = AuthorId(b"a" * 32), AuthorId(b"b" * 32)
 
@@ -32,10 +34,10 @@ class Scene:
         self.items = PlaceItems(WatchPlace(1, PLACE), self.ask, background.spawn, lambda *_: None)
         self.listening = Listening(self.items, lambda *_: self.items, largest)
 
-    async def ask(self, command: Command) -> Result:
+    async def ask(self, command: Command[R]) -> R:
         if isinstance(command, Consumed):
             self.consumed.append(command.items)
-        return Watching(PLACE, 1) if isinstance(command, WatchPlace) else Done()
+        return answer_to(command, Watching(PLACE, 1) if isinstance(command, WatchPlace) else Done())
 
 
 async def test_pieces_of_several_messages_are_put_together() -> None:

@@ -9,16 +9,18 @@ import pytest
 
 from linnet.core.errors import Refused
 from linnet.identity.keys import SigningKey
+from linnet.net.config import NetConfig
+from linnet.net.tls_transport import TlsTransport
 from linnet.node.ports import KeptPorts
 
-KEY = SigningKey(bytes(32))
+TRANSPORTS = [TlsTransport(SigningKey(bytes(32)), NetConfig())]
 ANY = "tls://127.0.0.1:0"
 
 
 def taken(path: Path | None, *addresses: str) -> tuple[list[str], KeptPorts]:
     """Start, listen, stop."""
     ports = KeptPorts(path)
-    listeners = ports.listen(addresses or (ANY,), KEY)
+    listeners = ports.listen(addresses or (ANY,), TRANSPORTS)
     for listener in listeners:
         listener.close()
     return [listener.hint for listener in listeners], ports
@@ -69,14 +71,16 @@ def test_a_port_that_was_given_and_is_gone_is_refused(tmp_path: Path) -> None:
         thief.bind(("127.0.0.1", 0))
         thief.listen()
         with pytest.raises(Refused, match="cannot listen"):
-            KeptPorts(tmp_path / "ports").listen([ANY, f"tls://127.0.0.1:{thief.getsockname()[1]}"], KEY)
+            KeptPorts(tmp_path / "ports").listen(
+                [ANY, f"tls://127.0.0.1:{thief.getsockname()[1]}"], TRANSPORTS
+            )
 
 
 def test_two_who_start_at_once_do_not_both_have_the_port(tmp_path: Path) -> None:
     path = tmp_path / "ports"
     (first,), _ = taken(path)
-    one = KeptPorts(path).listen([ANY], KEY)
-    other = KeptPorts(path).listen([ANY], KEY)
+    one = KeptPorts(path).listen([ANY], TRANSPORTS)
+    other = KeptPorts(path).listen([ANY], TRANSPORTS)
     assert one[0].hint == first
     assert other[0].hint != first
     for listener in (*one, *other):
@@ -104,7 +108,6 @@ def test_a_home_that_cannot_be_written_is_told_and_the_node_starts(tmp_path: Pat
 def test_an_http_port_is_kept_alike(tmp_path: Path) -> None:
     path = tmp_path / "ports"
     ports = KeptPorts(path)
-    assert ports.port("https://127.0.0.1:0", 0) == 0
+    assert ports.port("https://127.0.0.1:0") == 0
     ports.keep("https://127.0.0.1:0", 41_000)
-    assert KeptPorts(path).port("https://127.0.0.1:0", 0) == 41_000
-    assert KeptPorts(path).port("https://127.0.0.1:9", 9) == 9
+    assert KeptPorts(path).port("https://127.0.0.1:0") == 41_000

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from linnet.api.node_commands import Check
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.identity.text import Sort, to_text
 from linnet.node.config import NodeConfig, NodeSection
-from linnet.node.control_types import Check
-from linnet.node.reach_checks import STARTING, reach_checks
+from linnet.node.health import STARTING, NodeFacts, reach_checks
 from linnet.overlay.config import Overlay
-from linnet.overlay.trackerless.status import RingStatus, TrackerlessStatus
+from linnet.overlay.gossip.commands import RingStatus, TrackerlessStatus
 from linnet.peer.interface import ContentStatus, NodeStatus, PeerStatus, Unanswered
 from linnet.peer.whereabouts import Company
 from linnet.places.commands import PlaceIs
 from linnet.places.deed import Deed, Policy
-from linnet.rooms.content import Membership
-from linnet.rooms.results import RelayStatus, RoomStatus
+from linnet.rooms.commands import RelayStatus, RoomStatus
+from linnet.rooms.event_types import Membership
 from linnet.streams.commands import StreamStatus
 
 NOW = 1_790_000_000.0
@@ -31,7 +31,24 @@ ROOM = RoomStatus(TEA, "tea", Membership.JOIN, False, 2, (), (), 1, 1, 1, 0, 0, 
 STREAM = StreamStatus("news", TEA, None, (), (), False, 1, 0, 0, 0, 0, 0, 0, 0, 0, ())
 DEED = Deed(TEA, 1, Policy.PUBLIC, b"h" * 32, (), (), bytes(64))  # type: ignore[arg-type]
 PLACE = PlaceIs(
-    DEED, "guest", None, 1, 1, 1, 1, 0, 2, (), (), 0, 0, bytes(32), 0, (Contact(ANN, ("tls://a:1",)),)
+    TEA,
+    "café",
+    DEED,
+    "guest",
+    None,
+    1,
+    1,
+    1,
+    1,
+    0,
+    2,
+    (),
+    (),
+    0,
+    0,
+    bytes(32),
+    0,
+    (Contact(ANN, ("tls://a:1",)),),
 )
 
 
@@ -42,7 +59,7 @@ def looked(
     ring: TrackerlessStatus | None = None,
     now: float = NOW,
 ) -> list[Check]:
-    return list(reach_checks(status, config or NodeConfig(), places, {TEA: "café"}, ring, now))
+    return list(reach_checks(NodeFacts(status, config or NodeConfig(), 0.0, ring=ring), places, now))
 
 
 def with_room(room: RoomStatus, *peers: PeerStatus) -> NodeStatus:
@@ -98,11 +115,27 @@ def test_a_place_whose_host_is_away_is_named() -> None:
     assert check.ok
 
 
+def test_a_place_whose_host_is_away_is_named_though_another_guest_is_linked() -> None:
+    other, cohost = replace(UP, peer=RELAY), PeerId(b"c" * 32)
+    cafe = replace(PLACE, speakers=(ANN, cohost), downstreams=(RELAY,), upstreams=())
+    for place in (cafe, replace(cafe, upstreams=(RELAY,))):
+        (check,) = looked(replace(NODE, peers=(DOWN, other)), place)
+        assert (check.name, check.ok) == ("place café", False)
+        assert check.detail.startswith("no link to the host since 2026-09-21 13:13:20+00:00: ld1")
+        assert check.detail.endswith("connection_refused; others are linked, and pass on what they have")
+        assert "check that the host's node runs" in check.advice
+    (check,) = looked(replace(NODE, peers=(DOWN, other, replace(UP, peer=cohost))), cafe)
+    assert check.ok, "a co-host is there"
+    (check,) = looked(replace(NODE, peers=(other,)), replace(cafe, upstreams=(RELAY,)))
+    assert check.ok, "many guests away from the host nobody dials it"
+
+
 def test_a_stream_without_neighbours_and_tracker_is_named() -> None:
     lonely = replace(NODE, streams=(STREAM,), peers=(DOWN,))
     (check,) = looked(lonely, config=TRACKED)
     assert (check.name, check.ok) == ("stream news", False)
     assert "node.trackers" in check.advice
+    assert "linnet connect" not in check.advice, "a link by hand is of no use to a stream"
     assert looked(lonely) == [], "no tracker was named: nobody is missing"
     assert looked(replace(lonely, peers=(UP,)), config=TRACKED) == [], "the tracker knows of nobody else"
     assert looked(replace(lonely, streams=(replace(STREAM, neighbors=(ANN,)),)), config=TRACKED) == []

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 from starlette.requests import Request
+from tests.node.standin_relay import RELAY
 
 from linnet.core.reasons import Reason
-from linnet.node.relay_door import Door
-from linnet.node.relay_http_errors import RelayHttpError
-from linnet.node.relay_limits import RelayHttpLimits
+from linnet.node.relay_admission import Door, RelayHttpLimits
+from linnet.node.relay_protocol import RelayHttpError
 from linnet.sim.clock import START
-from linnet.testing.standin_relay import RELAY
 
 
 def request_from(host: str | None) -> Request:

@@ -11,27 +11,7 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
-
-from linnet.core.errors import Refused
-from linnet.core.ids import EventId, TopicId
-from linnet.core.reasons import Reason
-from linnet.event.signing import encode_unit
-from linnet.identity.text import Sort, to_text
-from linnet.node.addresses import HttpAddress
-from linnet.node.relay_http import Ask, RelayHttp
-from linnet.node.relay_http_client import RelayDeclined, RelayHttpClient
-from linnet.node.relay_http_server import RelayHttpServer
-from linnet.node.relay_http_types import RelayErrorReply, Status
-from linnet.node.relay_limits import RelayHttpLimits
-from linnet.node.relay_operations import PREFIX
-from linnet.node.relay_signing import authorization
-from linnet.peer.config import Identity
-from linnet.rooms.commands import AskRelay
-from linnet.rooms.messages import RelayForward, RelaySend, Tombstone
-from linnet.rooms.results import RelayReplies
-from linnet.sim.clock import START
-from linnet.testing.identities import known_identity
-from linnet.testing.standin_relay import (
+from tests.node.standin_relay import (
     EPOCH,
     NOWHERE,
     RELAY,
@@ -41,6 +21,23 @@ from linnet.testing.standin_relay import (
     id_of,
     room_unit,
 )
+
+from linnet.core.errors import Refused
+from linnet.core.ids import EventId, TopicId
+from linnet.core.reasons import Reason
+from linnet.event.signing import encode_unit
+from linnet.identity.addresses import HttpAddress
+from linnet.identity.text import Sort, to_text
+from linnet.node.relay_admission import RelayHttpLimits
+from linnet.node.relay_http import Ask, RelayHttp, serve_relay
+from linnet.node.relay_http_client import RelayDeclined, RelayHttpClient
+from linnet.node.relay_protocol import PREFIX, RelayErrorReply, Status
+from linnet.node.relay_signing import SignedRequest, authorization
+from linnet.peer.config import Identity
+from linnet.rooms.commands import AskRelay, RelayReplies
+from linnet.rooms.messages import RelayForward, RelaySend, Tombstone
+from linnet.sim.clock import START
+from linnet.testing.identities import known_identity
 from linnet.trace.records import Kind, Record
 
 ANN, BEN, EVE, OTHER = (known_identity(name) for name in ("ann", "ben", "eve", "other relay"))
@@ -66,8 +63,8 @@ class Served:
         self.noted.set()
 
     async def open(self) -> None:
-        server = RelayHttpServer(self.face.app(), HttpAddress("127.0.0.1", 0, False), RELAY.device)
-        self.url = (await self.stack.enter_async_context(server)).url
+        server = serve_relay(self.face.app(), HttpAddress("127.0.0.1", 0, False), RELAY.device)
+        self.url = await self.stack.enter_async_context(server)
         self.http = await self.stack.enter_async_context(
             httpx.AsyncClient(base_url=self.url, trust_env=False, timeout=20)
         )
@@ -79,17 +76,21 @@ class Served:
     def headers(self, verb: str, path: str, content: bytes, **changed: Any) -> dict[str, str]:  # noqa: ANN401
         """A good signature of Ann's, but for what is changed."""
         self._nonces += 1
-        parts: dict[str, Any] = {
-            "key": ANN.device,
-            "card": ANN.card,
+        said: dict[str, Any] = {
             "relay": RELAY.peer,
             "method": verb,
             "target": path.encode(),
             "body": content,
+        }
+        parts: dict[str, Any] = {
+            "key": ANN.device,
+            "card": ANN.card,
             "ts": int(self.now * 1000),
             "nonce": self._nonces.to_bytes(16, "big"),
         }
-        return {"authorization": authorization(**(parts | changed)), "content-type": "application/json"}
+        request = SignedRequest(**{name: changed.pop(name, value) for name, value in said.items()})
+        header = authorization(request=request, **(parts | changed))
+        return {"authorization": header, "content-type": "application/json"}
 
     async def post(self, call: str = "resync", sent: bytes = b"{}", **changed: Any) -> httpx.Response:  # noqa: ANN401
         path = f"{ROOM_PATH}/{call}"

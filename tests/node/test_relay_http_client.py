@@ -8,15 +8,14 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
+from tests.node.standin_relay import RELAY, RELAY_IDENTITY, ROOM, StandInRelay, room_unit
 
-from linnet.node.addresses import HttpAddress
-from linnet.node.relay_http import RelayHttp
+from linnet.identity.addresses import HttpAddress
+from linnet.node.relay_http import RelayHttp, serve_relay
 from linnet.node.relay_http_client import RelayHttpClient, RelayUnreachable
-from linnet.node.relay_http_server import RelayHttpServer
-from linnet.node.relay_http_types import Status
+from linnet.node.relay_protocol import Status
 from linnet.sim.clock import START
 from linnet.testing.identities import known_identity
-from linnet.testing.standin_relay import RELAY, RELAY_IDENTITY, ROOM, StandInRelay, room_unit
 
 ANN = known_identity("ann")
 TLS, PLAIN = HttpAddress("127.0.0.1", 0, True), HttpAddress("127.0.0.1", 0, False)
@@ -35,8 +34,8 @@ def relay() -> StandInRelay:
 async def url(relay: StandInRelay) -> AsyncIterator[str]:
     """A relay under TLS."""
     face = RelayHttp(relay, RELAY_IDENTITY, now)
-    async with RelayHttpServer(face.app(), TLS, RELAY.device) as server:
-        yield server.url
+    async with serve_relay(face.app(), TLS, RELAY.device) as served:
+        yield served
 
 
 async def test_a_relay_under_tls_is_known_by_its_key(url: str, relay: StandInRelay) -> None:
@@ -86,8 +85,8 @@ async def test_behind_a_proxy_with_a_path_of_its_own(relay: StandInRelay) -> Non
 
     app = Starlette(routes=[Mount("/proxy", app=proxied)])  # type: ignore[arg-type]
     async with (
-        RelayHttpServer(app, PLAIN, RELAY.device) as server,
-        RelayHttpClient(f"{server.url}/proxy/", RELAY.peer, ANN, now) as http,
+        serve_relay(app, PLAIN, RELAY.device) as url,
+        RelayHttpClient(f"{url}/proxy/", RELAY.peer, ANN, now) as http,
     ):
         await http.resync(ROOM, None)
 
@@ -98,11 +97,11 @@ async def test_no_relay_there() -> None:
 
     app = Starlette(routes=[Route("/{path:path}", page)])
     async with (
-        RelayHttpServer(app, PLAIN, RELAY.device) as server,
-        RelayHttpClient(server.url, RELAY.peer, ANN, now) as http,
+        serve_relay(app, PLAIN, RELAY.device) as url,
+        RelayHttpClient(url, RELAY.peer, ANN, now) as http,
     ):
         with pytest.raises(RelayUnreachable, match="not as a relay does"):
             await http.info()
-    async with RelayHttpClient(server.url, RELAY.peer, ANN, now) as http:
+    async with RelayHttpClient(url, RELAY.peer, ANN, now) as http:
         with pytest.raises(RelayUnreachable, match="does not answer"):
             await http.info()

@@ -5,7 +5,7 @@ import pytest
 from linnet.core.errors import BadText, MalformedMessage, Refused, RemoteError, StoreError
 from linnet.core.reasons import Reason
 from linnet.net.failure import DriverStopped
-from linnet.node.relay_http_errors import RelayHttpError, told
+from linnet.node.relay_protocol import RelayHttpError, told
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from tests.node.standin_relay import RELAY
 
+from linnet.identity.addresses import parse_http
 from linnet.net.tls import client_context
-from linnet.node.addresses import parse_http
 from linnet.node.home import HomeError
 from linnet.node.ports import KeptPorts
-from linnet.node.relay_http_server import RelayHttpServer
-from linnet.testing.standin_relay import RELAY
+from linnet.node.relay_http import serve_relay
 
 
 async def hello(request: Request) -> Response:
@@ -29,14 +29,14 @@ APP = Starlette(routes=[Route("/", hello)])
 @pytest.mark.parametrize("address", ["127.0.0.1:0", "https://127.0.0.1:0", "[::1]:0"])
 async def test_it_is_served_while_the_block_lasts(address: str) -> None:
     async with (
-        RelayHttpServer(APP, parse_http(address), RELAY.device) as server,
-        httpx.AsyncClient(base_url=server.url, verify=client_context(), trust_env=False) as http,
+        serve_relay(APP, parse_http(address), RELAY.device) as url,
+        httpx.AsyncClient(base_url=url, verify=client_context(), trust_env=False) as http,
     ):
-        assert server.url.startswith("https://" if address.startswith("https") else "http://")
+        assert url.startswith("https://" if address.startswith("https") else "http://")
         response = await http.get("/")
         assert response.text == "hello"
         assert "server" not in response.headers
-    async with httpx.AsyncClient(base_url=server.url, verify=client_context(), trust_env=False) as http:
+    async with httpx.AsyncClient(base_url=url, verify=client_context(), trust_env=False) as http:
         with pytest.raises(httpx.ConnectError):
             await http.get("/")
 
@@ -45,20 +45,20 @@ async def test_no_tls_older_than_the_links() -> None:
     old = client_context(ssl.TLSVersion.TLSv1_2)
     old.maximum_version = ssl.TLSVersion.TLSv1_2
     async with (
-        RelayHttpServer(APP, parse_http("https://127.0.0.1:0"), RELAY.device) as server,
-        httpx.AsyncClient(base_url=server.url, verify=old, trust_env=False) as http,
+        serve_relay(APP, parse_http("https://127.0.0.1:0"), RELAY.device) as url,
+        httpx.AsyncClient(base_url=url, verify=old, trust_env=False) as http,
     ):
         with pytest.raises(httpx.ConnectError):
             await http.get("/")
 
 
 async def test_an_address_that_cannot_be_had_is_named() -> None:
-    async with RelayHttpServer(APP, parse_http("127.0.0.1:0"), RELAY.device) as server:
-        with pytest.raises(HomeError, match=f"relay.http: {server.url} cannot be had"):
-            async with RelayHttpServer(APP, parse_http(server.url), RELAY.device):
+    async with serve_relay(APP, parse_http("127.0.0.1:0"), RELAY.device) as url:
+        with pytest.raises(HomeError, match=f"relay.http: {url} cannot be had"):
+            async with serve_relay(APP, parse_http(url), RELAY.device):
                 pass
     with pytest.raises(HomeError, match="cannot be had"):
-        async with RelayHttpServer(APP, parse_http("https://192.0.2.1:1"), RELAY.device):
+        async with serve_relay(APP, parse_http("https://192.0.2.1:1"), RELAY.device):
             pass
 
 
@@ -67,8 +67,8 @@ async def test_any_port_is_the_same_at_the_next_start_and_another_if_it_is_gone(
 
     async def served() -> tuple[str, list[str]]:
         ports = KeptPorts(tmp_path / "ports")
-        async with RelayHttpServer(APP, address, RELAY.device, ports) as server:
-            return server.url, ports.moved
+        async with serve_relay(APP, address, RELAY.device, ports) as url:
+            return url, ports.moved
 
     first, _ = await served()
     assert await served() == (first, [])

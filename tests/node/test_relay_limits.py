@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from linnet.core.errors import Refused
 from linnet.core.reasons import Reason
-from linnet.node.relay_limits import Budgets, Nonces, Transactions, seconds_text
+from linnet.node.relay_admission import Budgets, Nonces, Transactions, seconds_text
 
 
 def test_a_budget_is_spent_and_fills_again() -> None:

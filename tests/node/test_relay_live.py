@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from linnet.api.node_commands import StopNode
 from linnet.core.ids import EventId, TopicId
 from linnet.core.reasons import Reason
-from linnet.event.event import Event, Tail
+from linnet.event.event import Event, Spot, Tail
 from linnet.event.signing import decode_unit, recall_unit, sign_unit
 from linnet.identity.text import Sort, from_text, to_text
 from linnet.net.clock import Clock
@@ -21,13 +22,13 @@ from linnet.node.client import ControlClient
 from linnet.node.config import NodeConfig, RelaySection
 from linnet.node.home import init
 from linnet.node.library import Node
+from linnet.node.relay_http import serve_relay_of
 from linnet.node.relay_http_client import RelayDeclined, RelayHttpClient
-from linnet.node.relay_http_server import relay_server
-from linnet.node.relay_http_types import GetReply, ResyncReply, Status
-from linnet.node.room import Room
+from linnet.node.relay_protocol import GetReply, ResyncReply, Status
+from linnet.node.rooms import Room
 from linnet.node.running import run_node
 from linnet.rooms.config import RelayPolicy
-from linnet.rooms.content import MEMBER, JoinRule
+from linnet.rooms.event_types import MEMBER, JoinRule
 from linnet.testing.identities import known_identity
 
 LIMIT = 30.0
@@ -45,10 +46,8 @@ async def relay() -> AsyncIterator[Node]:
 
 @pytest.fixture
 async def url(relay: Node) -> AsyncIterator[str]:
-    server = relay_server(relay)
-    assert server is not None
-    async with server:
-        yield server.url
+    async with serve_relay_of(relay) as served:
+        yield served
 
 
 def events_of(reply: ResyncReply | GetReply) -> list[Event]:
@@ -112,7 +111,9 @@ async def test_a_member_without_a_link_reads_and_speaks(relay: Node, url: str) -
             tail = said_after(join, events_of(await http.get(room.id, heads)), b"by http")
             assert join.seq is not None
             unit = sign_unit(
-                identity.device, room.id, identity.author, identity.card.device, join.seq + 1, joined, (tail,)
+                identity.device,
+                Spot(room.id, identity.author, identity.card.device, join.seq + 1, joined),
+                (tail,),
             )
             reply = await http.send(room.id, [unit.unit], [identity.card])
             assert (reply.results[0].status, reply.results[0].event) == (
@@ -213,4 +214,4 @@ async def test_a_process_serves_it_where_its_configuration_says(tmp_path: Path) 
 
 def _stop(home: Path) -> None:
     with ControlClient(home) as control:
-        control.stop()
+        control.ask(StopNode())

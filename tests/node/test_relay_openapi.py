@@ -14,19 +14,22 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
+from tests.node.standin_relay import RELAY, RELAY_IDENTITY, ROOM, StandInRelay
 
+from linnet.api.openapi import HttpOperation
 from linnet.core.reasons import Reason
 from linnet.identity.text import Sort, to_text
-from linnet.node.operation import Operation
 from linnet.node.relay_http import RelayHttp
-from linnet.node.relay_http_errors import RelayHttpError
-from linnet.node.relay_http_types import RelayErrorReply
-from linnet.node.relay_openapi import relay_document
-from linnet.node.relay_operations import PREFIX, RELAY_OPERATIONS
-from linnet.node.relay_signing import authorization
+from linnet.node.relay_protocol import (
+    PREFIX,
+    RELAY_OPERATIONS,
+    RelayErrorReply,
+    RelayHttpError,
+    relay_document,
+)
+from linnet.node.relay_signing import SignedRequest, authorization
 from linnet.sim.clock import START
 from linnet.testing.identities import known_identity
-from linnet.testing.standin_relay import RELAY, RELAY_IDENTITY, ROOM, StandInRelay
 
 ANN = known_identity("ann")
 DOCUMENT = relay_document()
@@ -38,7 +41,7 @@ FUZZ = settings(
 SIGNED = [operation for operation in RELAY_OPERATIONS if operation.body is not None]
 
 
-def described_answer(operation: Operation, response: httpx.Response) -> None:
+def described_answer(operation: HttpOperation, response: httpx.Response) -> None:
     described = DOCUMENT["paths"][operation.path][operation.method.lower()]["responses"]
     assert str(response.status_code) in described, f"{operation.name} answered {response.status_code}"
     kind = operation.reply if response.status_code == operation.status else RelayErrorReply
@@ -49,7 +52,8 @@ async def asked(method: str, path: str, body: bytes, nonce: bytes) -> httpx.Resp
     """The answer of a new face to a request that Ann signed."""
     app = RelayHttp(StandInRelay(ANN), RELAY_IDENTITY, lambda: START).app()
     ts = int(START * 1000)
-    header = authorization(ANN.device, ANN.card, RELAY.peer, method, path.encode(), body, ts, nonce)
+    request = SignedRequest(RELAY.peer, method, path.encode(), body)
+    header = authorization(ANN.device, ANN.card, request, ts, nonce)
     headers = {"authorization": header, "content-type": "application/json"}
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://relay") as http:
@@ -62,7 +66,7 @@ async def asked(method: str, path: str, body: bytes, nonce: bytes) -> httpx.Resp
 @FUZZ
 @given(data=st.data(), nonce=st.binary(min_size=16, max_size=16), real_room=st.booleans())
 async def test_every_request_has_a_described_answer(
-    operation: Operation, mode: GenerationMode, data: st.DataObject, nonce: bytes, real_room: bool
+    operation: HttpOperation, mode: GenerationMode, data: st.DataObject, nonce: bytes, real_room: bool
 ) -> None:
     case = data.draw(SCHEMA[operation.path][operation.method].as_strategy(generation_mode=mode))
     if real_room:
@@ -102,7 +106,7 @@ async def test_no_bytes_break_the_face(method: str, path: str, body: bytes) -> N
     body=st.binary(max_size=99)
     | st.sampled_from((b"\xff", b"{", b"[" * 9999, b'{"events":[1]}', b'{"ids":0}'))
 )
-async def test_no_body_breaks_a_request_of_a_room(operation: Operation, body: bytes) -> None:
+async def test_no_body_breaks_a_request_of_a_room(operation: HttpOperation, body: bytes) -> None:
     path = operation.path.replace("{room}", to_text(Sort.TOPIC, ROOM)).replace("{txn}", "1")
     described_answer(operation, await asked(operation.method, path, body, bytes(16)))
 

@@ -19,6 +19,7 @@ from linnet.identity.text import Sort, to_text
 from linnet.node.relay_signing import (
     WINDOW_MS,
     Proof,
+    SignedRequest,
     authorization,
     check_fresh,
     check_proof,
@@ -37,14 +38,14 @@ TS = int(START * 1000)
 NONCE = bytes(range(16))
 
 
+REQUEST = SignedRequest(RELAY, "POST", TARGET, BODY)
+
+
 def header(**changed: object) -> str:
     given = {
         "key": ANN.device,
         "card": ANN.card,
-        "relay": RELAY,
-        "method": "POST",
-        "target": TARGET,
-        "body": BODY,
+        "request": REQUEST,
         "ts": TS,
         "nonce": NONCE,
     }
@@ -60,23 +61,22 @@ def reason_of(text: str | None) -> Reason:
 def test_what_was_signed_is_accepted() -> None:
     proof = read_proof(header())
     assert (proof.device, proof.person, proof.ts, proof.nonce) == (ANN.peer, ANN.author, TS, NONCE)
-    check_proof(proof, RELAY, "POST", TARGET, BODY, START)
+    check_proof(proof, REQUEST, START)
     check_fresh(proof, START, 0)
 
 
 CHANGES = {
-    "method": (RELAY, "PUT", TARGET, BODY),
-    "target": (RELAY, "POST", TARGET + b"?x", BODY),
-    "body": (RELAY, "POST", TARGET, BODY + b" "),
-    "relay": (ANN.peer, "POST", TARGET, BODY),
+    "method": REQUEST._replace(method="PUT"),
+    "target": REQUEST._replace(target=TARGET + b"?x"),
+    "body": REQUEST._replace(body=BODY + b" "),
+    "relay": REQUEST._replace(relay=ANN.peer),
 }
 
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_whatever_is_changed_is_noticed(what: str) -> None:
-    relay, method, target, body = CHANGES[what]
     with pytest.raises(RemoteError) as caught:
-        check_proof(read_proof(header()), relay, method, target, body, START)
+        check_proof(read_proof(header()), CHANGES[what], START)
     assert caught.value.reason is Reason.BAD_SIGNATURE
 
 
@@ -85,7 +85,7 @@ def test_time_and_nonce_are_signed(changed: dict[str, object]) -> None:
     was, is_now = read_proof(header()), read_proof(header(**changed))
     mixed = Proof(is_now.card, is_now.card_bytes, is_now.ts, is_now.nonce, was.sig)
     with pytest.raises(RemoteError, match="bad_signature"):
-        check_proof(mixed, RELAY, "POST", TARGET, BODY, START)
+        check_proof(mixed, REQUEST, START)
 
 
 def test_nobody_can_put_a_card_of_his_own_on_the_request_of_another() -> None:
@@ -94,17 +94,17 @@ def test_nobody_can_put_a_card_of_his_own_on_the_request_of_another() -> None:
     was = read_proof(header())
     swapped = Proof(false, msgspec.msgpack.encode(false), was.ts, was.nonce, was.sig)
     with pytest.raises(RemoteError, match="bad_signature"):
-        check_proof(swapped, RELAY, "POST", TARGET, BODY, START)
+        check_proof(swapped, REQUEST, START)
 
 
 def test_a_card_must_be_signed_and_of_today() -> None:
     forged = msgspec.structs.replace(ANN.card, sig=bytes(64))
     with pytest.raises(RemoteError, match="the card: the signature does not fit"):
-        check_proof(read_proof(header(card=forged)), RELAY, "POST", TARGET, BODY, START)
+        check_proof(read_proof(header(card=forged)), REQUEST, START)
     good = read_proof(header())
     for moment, reason in ((0.0, Reason.CARD_NOT_YET_VALID), (START + 10**9, Reason.CARD_EXPIRED)):
         with pytest.raises(RemoteError) as caught:
-            check_proof(good, RELAY, "POST", TARGET, BODY, moment)
+            check_proof(good, REQUEST, moment)
         assert caught.value.reason is reason
 
 
@@ -180,14 +180,15 @@ def test_the_worked_example_of_the_reference_is_right() -> None:
     relay = PeerId(SigningKey(bytes.fromhex(values["relay seed"])).public)
     card = issue_card(person, device.public, 1_700_000_000, 1_800_000_000, "phone")
     method, target, body = values["method"], values["target"].encode(), values["body"].encode()
+    request = SignedRequest(relay, method, target, body)
     ts, nonce = int(values["ts"]), bytes.fromhex(values["nonce"])
     card_bytes = msgspec.msgpack.encode(card)
     assert values["relay"] == to_text(Sort.DEVICE, relay)
     assert base64.b64decode(values["card"]) == card_bytes
     assert values["card digest"] == hashlib.sha256(card_bytes).hexdigest()
     assert values["body digest"] == hashlib.sha256(body).hexdigest()
-    signed = signed_bytes(method, target, ts, nonce, relay, card_bytes, body)
+    signed = signed_bytes(request, ts, nonce, card_bytes)
     assert values["signed bytes"] == signed.hex()
-    told = authorization(device, card, relay, method, target, body, ts, nonce)
+    told = authorization(device, card, request, ts, nonce)
     assert f"Authorization: {told}" in page
-    check_proof(read_proof(told), relay, method, target, body, ts / 1000)
+    check_proof(read_proof(told), request, ts / 1000)

@@ -6,17 +6,20 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.event.units import units
+from tests.node.standin_relay import EPOCH, NOWHERE, ROOM, id_of, room_unit
 
 from linnet.core.ids import Contact, EventId
 from linnet.core.reasons import Reason
-from linnet.delivery.causal_messages import Given
+from linnet.delivery.messages import Given
 from linnet.event.event import Verified
 from linnet.event.signing import encode_unit
-from linnet.node.relay_http_errors import RelayHttpError
-from linnet.node.relay_http_types import (
+from linnet.identity.text import event_text
+from linnet.node.relay_protocol import (
     AuthDagRequest,
     EventResult,
     GetRequest,
+    RelayHttpError,
     ResyncRequest,
     SendRequest,
     Status,
@@ -26,7 +29,6 @@ from linnet.node.relay_translation import (
     control_message,
     control_reply,
     cursor_text,
-    event_text,
     get_reply,
     parcel_of,
     read_cursor,
@@ -36,6 +38,7 @@ from linnet.node.relay_translation import (
     want_message,
 )
 from linnet.peer.config import Identity
+from linnet.rooms.invitations import issue_ticket
 from linnet.rooms.messages import (
     AskControl,
     ControlPage,
@@ -45,11 +48,8 @@ from linnet.rooms.messages import (
     Resync,
     ResyncPage,
 )
-from linnet.rooms.ticket import issue_ticket
 from linnet.testing.identities import known_identity
-from linnet.testing.standin_relay import EPOCH, NOWHERE, ROOM, id_of, room_unit
 from linnet.testing.strategies import values
-from linnet.testing.units import units
 
 ANN = known_identity("ann")
 FIRST, SECOND = room_unit(ANN, 0, b"one"), room_unit(ANN, 1, b"two")

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 from msgspec import structs
+from tests.net.live import HandHeld, LiveNode, named_key
 
 from linnet.core.effects import Dial, Send
 from linnet.core.ids import PeerId
@@ -20,10 +21,9 @@ from linnet.node.config import NodeConfig, NodeSection, TrackerlessSection
 from linnet.node.library import Node
 from linnet.node.subscription import Subscription
 from linnet.overlay.config import Overlay
-from linnet.overlay.trackerless.config import DAY, TrackerlessConfig
-from linnet.overlay.trackerless.descriptor import sign_descriptor
-from linnet.overlay.trackerless.intersecting import Intersecting
-from linnet.overlay.trackerless.messages import (
+from linnet.overlay.gossip.config import DAY, TrackerlessConfig
+from linnet.overlay.gossip.descriptor import sign_descriptor
+from linnet.overlay.gossip.messages import (
     Descriptor,
     Intersect,
     Intersected,
@@ -32,12 +32,11 @@ from linnet.overlay.trackerless.messages import (
     Pulled,
     Seek,
 )
-from linnet.overlay.trackerless.oblivious import RISTRETTO
-from linnet.overlay.trackerless.tags import epoch_of, topic_keys
+from linnet.overlay.gossip.private_set_intersection import RISTRETTO, Intersections
+from linnet.overlay.gossip.topic_tags import epoch_of, topic_keys
 from linnet.peer.config import LinkConfig
 from linnet.peer.interface import Effect, Input
 from linnet.streams.stream_names import topic_of
-from linnet.testing.live import HandHeld, LiveNode, named_key
 from linnet.trace.records import Kind, Record
 
 LIMIT = 60.0
@@ -196,9 +195,9 @@ async def test_of_many_intersections_that_one_begins_one_is_answered() -> None:
         await stack.enter_async_context(victim.subscribe(STREAM))
         prober = await stack.enter_async_context(LiveNode(named_key("prober")))
         now = victim.clock.now()
-        runs = Intersecting(prober.peer, TrackerlessConfig(), RISTRETTO, secrets.token_bytes)
+        runs = Intersections(prober.peer, TrackerlessConfig(), RISTRETTO, secrets.token_bytes)
         names = [STREAM, *(f"guess {number}" for number in range(99))]
-        step = runs.begin(victim.peer, [topic_keys(topic_of(name), None) for name in names], now)
+        step = runs.begin_run(victim.peer, [topic_keys(topic_of(name), None) for name in names], now)
         assert isinstance(step.send, Intersect)
         probes = [structs.replace(step.send, nonce=secrets.token_bytes(16)) for _ in range(20)]
         await _attack(prober, victim, probes)

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
+from msgspec import structs
+
+from linnet.api.node_commands import Check
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.identity.text import Sort, to_text
 from linnet.node.config import NodeConfig, NodeSection
-from linnet.node.control_types import Check
-from linnet.node.doctor import node_checks
-from linnet.node.ring_checks import BEGIN, ring_checks
+from linnet.node.health import BEGIN, NodeFacts, node_checks, ring_checks
 from linnet.overlay.config import Overlay
-from linnet.overlay.trackerless.status import RingStatus, TrackerlessStatus
+from linnet.overlay.gossip.commands import RingStatus, TrackerlessStatus
 from linnet.peer.interface import NodeStatus, PeerStatus
 
 OWN, FIRST = PeerId(b"o" * 32), PeerId(b"f" * 32)
@@ -45,6 +46,14 @@ def test_a_node_to_begin_with_that_does_not_answer_is_named() -> None:
     assert len(list(ring_checks(_node(up), RING, _stands(0)))) == 1
 
 
+def test_an_empty_sample_is_a_fault_though_nodes_are_known() -> None:
+    status = structs.replace(_stands(2), sample=(), alone_seconds=33.4)
+    ring, *_ = ring_checks(_node(), RING, status)
+    told = "2 nodes known, and none of them in the sample for 33 s: nobody new is found"
+    assert (ring.ok, ring.detail) == (False, told)
+    assert "--bootstrap" in ring.advice
+
+
 def test_topics_and_links_that_do_not_suffice() -> None:
     rings = (RingStatus(TOPIC, 0, (), (), (), 0), RingStatus(TOPIC, 3, (), (), (), 2))
     known, topics, links = ring_checks(_node(), RING, _stands(4, *rings))
@@ -54,9 +63,12 @@ def test_topics_and_links_that_do_not_suffice() -> None:
 
 
 def test_a_node_on_the_ring_is_not_told_that_trackers_are_missing() -> None:
-    said = list(node_checks(_node(), RING, 0.0, None, 0, _stands(4)))
+    said = list(node_checks(NodeFacts(_node(), RING, 0.0, None, 0, _stands(4))))
     assert [check.name for check in said] == ["clock", "store", "listening", "reachable", "ring", "streams"]
     assert all(check.ok for check in said)
     assert "no tracker" in next(check.detail for check in said if check.name == "reachable")
-    lone = list(node_checks(_node(), NodeConfig(), 0.0, None))
-    assert "connected by hand" in next(check.detail for check in lone if check.name == "trackers")
+    lone = list(node_checks(NodeFacts(_node(), NodeConfig(), 0.0, None)))
+    trackers = next(check.detail for check in lone if check.name == "trackers")
+    assert "by hand" not in trackers
+    assert "--tracker" in trackers
+    assert "--overlay ring" in trackers

@@ -1,4 +1,4 @@
-"""A room of two or three nodes over real sockets, with nothing handed over but an invitation's text."""
+"""A room of two or three nodes of one process, with nothing handed over but an invitation's text."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from linnet.core.errors import Refused
 from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.delivery.items import Overdue, Unreadable
+from linnet.delivery.receipts import Fate
 from linnet.event.event import Event
 from linnet.net.failure import DriverStopped
 from linnet.node.library import Node
-from linnet.node.room import Room
+from linnet.node.rooms import Room
 from linnet.node.subscription import Subscription
-from linnet.rooms.content import JoinRule, Membership
-from linnet.rooms.results import Fate
+from linnet.rooms.event_types import JoinRule, Membership
 
 
 class Pair:

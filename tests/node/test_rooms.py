@@ -9,7 +9,7 @@ from linnet.core.errors import BadText, Refused
 from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.node.library import Node
-from linnet.rooms.content import JoinRule, Membership
+from linnet.rooms.event_types import JoinRule, Membership
 
 
 async def test_a_room_is_found_by_id_beginning_or_name() -> None:
@@ -31,8 +31,11 @@ async def test_wrong_invitations_are_told_before_anyone_is_asked() -> None:
             await cal.join_room(for_bea)
         with pytest.raises(BadText, match="cut short"):
             await cal.join_room(for_bea[:-20])
-        over = (await room.invite(lifetime=-3600.0)).text
-        with pytest.raises(BadText, match="this invitation ended on"):
+        with pytest.raises(Refused, match="give it a lifetime above 0"):
+            await room.invite(lifetime=-3600.0)
+        over = (await room.invite(lifetime=0.01)).text
+        await asyncio.sleep(0.02)  # until it has ended
+        with pytest.raises(Refused, match="invitation_expired"):
             await cal.join_room(over)
 
 

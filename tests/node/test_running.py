@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from linnet.api.node_commands import ReportStatus, StopNode
 from linnet.net.clock import Clock
 from linnet.node.client import ControlClient, NodeUnreachable
 from linnet.node.config import ControlSection, NodeConfig
 from linnet.node.home import Home, init
 from linnet.node.library import Node
 from linnet.node.running import run, run_node
+from linnet.streams.commands import Publish, Subscribe
 
 LIMIT = 30
 CODE = (
@@ -50,7 +52,7 @@ def test_a_signal_stops_it_in_good_order(home: Home, number: signal.Signals) -> 
     with running(home) as process:
         assert ready(process).startswith("ld1")
         with ControlClient(home.path) as control:
-            reader = control.subscribe("s")
+            reader = control.lines(Subscribe(0, "s"))
             next(reader)
             process.send_signal(number)
             assert [getattr(item, "reason", None) for item in reader] == ["shutdown"]
@@ -63,7 +65,7 @@ def test_it_stops_when_asked(home: Home) -> None:
     with running(home) as process:
         ready(process)
         with ControlClient(home.path) as control:
-            control.stop()
+            control.ask(StopNode())
         assert process.wait(LIMIT) == 0
 
 
@@ -71,16 +73,16 @@ def test_a_killed_node_leaves_a_home_that_starts_again(home: Home) -> None:
     with running(home) as process:
         ready(process)
         with ControlClient(home.path) as control:
-            assert control.publish("s", [b"kept"]).first == 0
+            assert control.ask(Publish("s", (b"kept",))).first == 0
         process.kill()
         process.wait(LIMIT)
     with ControlClient(home.path) as control, pytest.raises(NodeUnreachable):
-        control.status()
+        control.ask(ReportStatus())
     with running(home) as process:
         ready(process)
         with ControlClient(home.path) as control:
-            assert control.publish("s", [b"next"]).first == 1
-            control.stop()
+            assert control.ask(Publish("s", (b"next",))).first == 1
+            control.ask(StopNode())
         assert process.wait(LIMIT) == 0
     assert (home.trace / "trace.jsonl").stat().st_size > 0
 

@@ -23,16 +23,14 @@ from linnet.node.config import NodeConfig, NodeSection, TrackerlessSection
 from linnet.node.library import Node
 from linnet.node.subscription import Subscription
 from linnet.overlay.config import Overlay
-from linnet.overlay.trackerless.commands import ExamineOverlay
-from linnet.overlay.trackerless.config import TrackerlessConfig
-from linnet.overlay.trackerless.status import TrackerlessStatus
+from linnet.overlay.gossip.commands import ExamineOverlay, TrackerlessStatus
+from linnet.overlay.gossip.config import TrackerlessConfig
 from linnet.peer.config import PeerConfig
 from linnet.peer.interface import Handed, Start
 from linnet.peer.peer import Peer
-from linnet.sim.identities import seeded_identity
 from linnet.sim.links import LinkModel, constant_latency
-from linnet.sim.luck import SeededEntropy
 from linnet.sim.network import Network
+from linnet.sim.seeded_random import SeededEntropy, seeded_identity
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Publish, Subscribe
 

@@ -2,23 +2,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
+from linnet.delivery.commands import Consumed, Unsubscribe
 from linnet.delivery.items import CaughtUp, Ended, Item, Missed
 from linnet.event.event import Event
 from linnet.event.signing import message_tail
+from linnet.machine.commands import Command, Declined, Done, answer_to
 from linnet.net.failure import DriverStopped
 from linnet.node.background import Background
-from linnet.node.subscription import ACKNOWLEDGE_EVERY, Subscription
-from linnet.peer.interface import Command, Result
+from linnet.node.subscription import Subscription
+from linnet.peer.interface import AnyCommand
 from linnet.streams.commands import Subscribe, Subscribed
 
+R = TypeVar("R")
 TOPIC = TopicId(bytes(32))
 AUTHOR = AuthorId(bytes(32))
 DEVICE = DeviceId(bytes(8))
@@ -35,21 +37,28 @@ class Machine:
     """Answers as the node machine does, and keeps what it was asked."""
 
     def __init__(self, background: Background) -> None:
-        self.asked: list[Command] = []
-        self.answer: Result = Subscribed(TOPIC, False)
+        self.asked: list[AnyCommand] = []
+        self.answer: object = Subscribed(TOPIC, False)
         self.stopped = False
         self.registered: list[tuple[int, bool]] = []
         self.unsubscribed = asyncio.Event()
+        self.reported = asyncio.Event()
+        self.writes = asyncio.Event()
+        """Set while what is consumed can be written down."""
+        self.writes.set()
         self.subscription = Subscription(COMMAND, self.ask, background.spawn, self.register)
 
-    async def ask(self, command: Command) -> Result:
+    async def ask(self, command: Command[R]) -> R:
         if self.stopped:
             raise DriverStopped("stopped")
         self.asked.append(command)
         if isinstance(command, Unsubscribe):
             self.unsubscribed.set()
         await asyncio.sleep(0)
-        return self.answer if isinstance(command, Subscribe) else Done()
+        if isinstance(command, Consumed):
+            self.reported.set()
+            await self.writes.wait()
+        return answer_to(command, self.answer if isinstance(command, Subscribe) else Done())
 
     def register(self, subscription: Subscription, is_open: bool) -> None:
         self.registered.append((subscription.number, is_open))
@@ -115,14 +124,14 @@ async def test_what_was_handled_is_told_when_the_reader_waits(machine: Machine) 
 
 async def test_a_reader_without_a_pause_tells_now_and_then(machine: Machine) -> None:
     async with machine.subscription as subscription:
-        subscription.deliver(tuple(map(event, range(3 * ACKNOWLEDGE_EVERY + 5))))
+        subscription.deliver(tuple(map(event, range(3 * Subscription.TELL_ITEMS + 5))))
         items = subscription.items()
-        for _ in range(3 * ACKNOWLEDGE_EVERY + 1):
+        for _ in range(3 * Subscription.TELL_ITEMS + 1):
             await anext(items)
             await asyncio.sleep(0)
-        assert machine.consumed == [ACKNOWLEDGE_EVERY] * 3
+        assert machine.consumed == [Subscription.TELL_ITEMS] * 3
     # The last one taken was never said to be handled.
-    assert sum(machine.consumed) == 3 * ACKNOWLEDGE_EVERY
+    assert sum(machine.consumed) == 3 * Subscription.TELL_ITEMS
 
 
 async def test_acknowledge_tells_at_once_and_counts_the_one_in_hand(machine: Machine) -> None:
@@ -185,9 +194,51 @@ async def test_a_reader_that_never_waits_starts_one_task_to_tell(machine: Machin
 
         subscription = Subscription(COMMAND, machine.ask, spawn, machine.register)
         async with subscription:
-            subscription.deliver(tuple(map(event, range(4 * ACKNOWLEDGE_EVERY))))
+            subscription.deliver(tuple(map(event, range(4 * Subscription.TELL_ITEMS))))
             events = aiter(subscription)
-            for _ in range(4 * ACKNOWLEDGE_EVERY):
+            for _ in range(4 * Subscription.TELL_ITEMS):
                 await anext(events)
             assert spawned == ["acknowledge items of 7"]
-        assert sum(machine.consumed) == 4 * ACKNOWLEDGE_EVERY - 1
+        assert sum(machine.consumed) == 4 * Subscription.TELL_ITEMS - 1
+
+
+async def next_of(items: AsyncIterator[Item]) -> Item:
+    return await anext(items)
+
+
+async def test_it_is_closed_only_when_a_report_that_is_under_way_has_been_answered(machine: Machine) -> None:
+    machine.writes.clear()
+    subscription = machine.subscription
+    subscription.deliver((event(1),))
+    items = subscription.items()
+    async with subscription, asyncio.TaskGroup() as tasks:
+        await anext(items)
+        waiting = tasks.create_task(next_of(items))  # The first counts as handled, and is reported.
+        await machine.reported.wait()
+        closing = tasks.create_task(subscription.close())
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not machine.unsubscribed.is_set()
+        machine.writes.set()
+        await closing
+        assert machine.asked[-2:] == [Consumed(7, 1), Unsubscribe(7)]
+        assert await waiting == Ended(None)
+
+
+async def test_to_acknowledge_is_to_wait_for_earlier_reports_too(machine: Machine) -> None:
+    machine.writes.clear()
+    subscription = machine.subscription
+    subscription.deliver((event(1), event(2)))
+    items = subscription.items()
+    async with subscription, asyncio.TaskGroup() as tasks:
+        await anext(items)
+        await anext(items)
+        tasks.create_task(next_of(items))  # Both count as handled, and are being reported.
+        await machine.reported.wait()
+        acknowledging = tasks.create_task(subscription.acknowledge())
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not acknowledging.done()
+        machine.writes.set()
+        await acknowledging
+        subscription.deliver((Ended(None),))

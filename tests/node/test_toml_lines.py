@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from linnet.node.toml_lines import key_lines, line_of
+from linnet.node.config_file import key_lines, line_of
 
 TEXT = '''\
 # a comment with = and [brackets]

@@ -16,6 +16,8 @@ import pytest
 from tests.edge.namespaces import Lab, lab
 from tests.node.lan_world import LanWorld, wait_for
 
+from linnet.edge.commands import ExamineLan
+
 SIZE = 6 if os.environ.get("LINNET_SOAK") else 2
 """Nodes on each network beside the one on both."""
 LEFT = tuple(f"left{number}" for number in range(SIZE))
@@ -48,7 +50,11 @@ def test_two_networks_are_cut_apart_and_joined_again(tmp_path: Path, networks: L
         times.append(time.monotonic())
 
         networks.unplug(both, "eth1")
-        wait_for(lambda: sum(each.here for each in world.nodes[GATE].control.lan().networks) == 1, "the cut")
+
+        def here() -> int:
+            return sum(each.is_here for each in world.nodes[GATE].control.ask(ExamineLan()).networks)
+
+        wait_for(lambda: here() == 1, "the cut")
         wait_for(lambda: not world.linked(GATE, RIGHT), "links over the cable that was pulled go down")
         apart_left = [world.say(name, f"{name}, apart") for name in (*LEFT, GATE)]
         apart_right = [world.say(name, f"{name}, apart") for name in RIGHT]

@@ -9,10 +9,10 @@ from tests.streams.village import STREAM, Village
 from linnet.core.ids import Contact
 from linnet.event.event import Event
 from linnet.overlay.config import Overlay
-from linnet.overlay.trackerless.config import TrackerlessConfig
+from linnet.overlay.gossip.config import TrackerlessConfig
 from linnet.peer.config import PeerConfig
 from linnet.peer.peer import Peer
-from linnet.sim.luck import SeededEntropy
+from linnet.sim.seeded_random import SeededEntropy
 from linnet.streams.commands import Publish, SwitchOverlay
 
 QUICK = TrackerlessConfig(period=2.0, hurried=0, release_delay=5.0, seek_pause=4.0, overlap=60.0)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from random import Random
-from typing import Any, ParamSpec
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from linnet.core.effects import CancelTimer, Hold, Probe, Release, Send, SetTimer
 from linnet.core.hello import Hello
@@ -17,14 +17,16 @@ from linnet.core.inputs import DialFailed, LinkDown, LinkUp, Probed, Received, T
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.machine.outbox import Effect, Notice, Outbox
-from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.config import MemberConfig, TrackerConfig
-from linnet.overlay.member import Member
-from linnet.overlay.messages import OverlayMessage
-from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
-from linnet.overlay.overlays import Overlays
+from linnet.overlay.control_counter import CounterFollower
+from linnet.overlay.control_naive import NaiveFollower
+from linnet.overlay.edges import Edges
+from linnet.overlay.messages import Instruction, NeighborStatus, OverlayMessage, Status, TopicStatus
+from linnet.overlay.notices import Adjacency, JoinRefused, NeighborDown, NeighborUp, StorageKnown
+from linnet.overlay.part import Overlays
 from linnet.overlay.tracker import Tracker
-from linnet.sim.part_machine import PartMachine
+from linnet.overlay.tracker_client import TopicOptions, TrackerClient
+from linnet.sim.light_network import PartMachine
 from linnet.trace.records import Record
 
 HELLO = Hello(1, 1, {"overlay": 1})
@@ -35,6 +37,7 @@ HANDSHAKE = 6.0
 
 
 P = ParamSpec("P")
+F = TypeVar("F", CounterFollower, NaiveFollower)
 OverlayInput = LinkUp | LinkDown | DialFailed | Probed | Received[OverlayMessage] | TimerFired[Timer]
 
 
@@ -45,11 +48,10 @@ def said(out: Outbox, act: Callable[P, object], *args: P.args, **kwargs: P.kwarg
     return out.take_said()
 
 
-def overlays_without_rings(out: Outbox | None = None) -> Overlays:
+def overlays_without_rings(out: Outbox) -> Overlays:
     """The overlays of a node that follows trackers alone, by themselves."""
-    out = out or Outbox()
     adjacency = Adjacency(out)
-    return Overlays(Member(MemberConfig(), out, adjacency), adjacency, out)
+    return Overlays(TrackerClient(MemberConfig(), out, adjacency), adjacency, out)
 
 
 def peer_id(number: int | str) -> PeerId:
@@ -58,6 +60,37 @@ def peer_id(number: int | str) -> PeerId:
 
 def hints(peer: PeerId) -> tuple[str, ...]:
     return (f"tls://{peer[:4].hex()}:1",)
+
+
+def instruction(counter: int, *peers: PeerId, topic: TopicId = TOPIC) -> Instruction:
+    return Instruction(topic, counter, tuple(Contact(peer, hints(peer)) for peer in peers), ())
+
+
+def status(counter: int, *peers: PeerId) -> Status:
+    return Status(counter, TopicStatus(TOPIC, tuple(NeighborStatus(peer, None) for peer in peers)))
+
+
+class Following(Generic[F]):
+    """A follower of instructions, and the links of its node."""
+
+    def __init__(self, follow: Callable[[TopicId, MemberConfig, Edges, Outbox], F]) -> None:
+        self.links: dict[PeerId, None] = {}
+        self.out = Outbox()
+        edges = Edges(TOPIC, self.links, self.out, Adjacency(self.out))
+        self.follower: F = follow(TOPIC, MemberConfig(), edges, self.out)
+
+    def said(self, act: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> list[Effect | Notice]:
+        return said(self.out, act, *args, **kwargs)
+
+    def is_due(self) -> bool:
+        due, self.follower.status_due = self.follower.status_due, False
+        return due
+
+    def bring_up(self, *peers: PeerId) -> None:
+        for peer in peers:
+            self.links[peer] = None
+            self.follower.handle_link_up(peer)
+            self.follower.handle_open(peer)
 
 
 class Network:
@@ -77,7 +110,7 @@ class Network:
         self.tracker_config = tracker or TrackerConfig()
         self.delay = delay
         self.loss = loss
-        self.members: dict[PeerId, Member] = {}
+        self.members: dict[PeerId, TrackerClient] = {}
         self.trackers: dict[PeerId, Tracker] = {}
         self.machines: dict[PeerId, PartMachine] = {}
         self.undialable: dict[PeerId, None] = {}
@@ -107,7 +140,7 @@ class Network:
         peer = peer_id(name)
         out = Outbox()
         addresses = hints(peer) if listens else ()
-        self.members[peer] = Member(self.member_config, out, Adjacency(out), addresses)
+        self.members[peer] = TrackerClient(self.member_config, out, Adjacency(out), addresses)
         self.machines[peer] = PartMachine(out, self.members[peer])
         if not dialable:
             self.undialable[peer] = None
@@ -122,7 +155,8 @@ class Network:
         near: bool = False,
         storage: bool = False,
     ) -> None:
-        self._do(peer, lambda: self.members[peer].join(topic, trackers, degree, near, storage, self.now))
+        options = TopicOptions(topic, trackers, degree, near, storage)
+        self._do(peer, lambda: self.members[peer].join(options, self.now))
 
     def leave(self, peer: PeerId, topic: TopicId = TOPIC) -> None:
         self._do(peer, lambda: self.members[peer].leave(topic, self.now))

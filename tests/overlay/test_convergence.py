@@ -16,7 +16,7 @@ from tests.overlay.harness import TOPIC, Network, peer_id
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.overlay.config import Control, MemberConfig, TrackerConfig
-from linnet.overlay.messages import EdgeClose, EdgeOpen, Instruction, Status
+from linnet.overlay.messages import EdgeClose, EdgeOpen, Instruction, Reachability, Status
 from linnet.overlay.notices import NeighborDown
 from linnet.trace.records import Kind
 
@@ -71,7 +71,7 @@ def test_a_mass_join_without_throttle_becomes_exactly_regular(nodes: int) -> Non
     assert done < 10
     assert net.is_connected()
     net.run(20)
-    graph = net.trackers[tracker.peer].graph(TOPIC)
+    graph = net.trackers[tracker.peer].describe_graph(TOPIC)
     assert graph is not None
     assert {peer: set(near) for peer, near in graph.edges} == {p: set(n) for p, n in net.edges().items()}
     # Nothing moves any more, and everyone has answered its newest instruction exactly once.
@@ -180,7 +180,7 @@ def test_a_lone_tracker_that_starts_anew_learns_what_stands() -> None:
     net.add_tracker("tracker")
     net.run(30)
     assert {peer: set(near) for peer, near in net.edges().items()} == edges
-    graph = net.trackers[trackers[0].peer].graph(TOPIC)
+    graph = net.trackers[trackers[0].peer].describe_graph(TOPIC)
     assert graph is not None
     assert {peer: set(near) for peer, near in graph.edges} == edges
 
@@ -195,10 +195,9 @@ def test_nodes_that_cannot_be_dialled_are_linked_from_their_side() -> None:
     assert net.run_until(net.is_regular, 60) is not None
     for peer, near in net.edges().items():
         assert not any(peer in net.undialable and other in net.undialable for other in near)
-    assert net.members[peer_id(3)].reachable is False
-    assert net.members[peer_id(3)].reachable_reason is Reason.CONNECTION_REFUSED
-    assert net.members[peer_id(1)].reachable is True
-    assert net.members[peer_id(0)].reachable is None
+    assert net.members[peer_id(3)].reachability == Reachability(Reason.CONNECTION_REFUSED)
+    assert net.members[peer_id(1)].reachability == Reachability(None)
+    assert net.members[peer_id(0)].reachability is None
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

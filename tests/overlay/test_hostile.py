@@ -17,9 +17,9 @@ from linnet.core.inputs import DialFailed, LinkDown, LinkUp, Probed, Received, T
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.machine.outbox import Outbox
-from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.config import Control, MemberConfig, TrackerConfig
-from linnet.overlay.member import Member
+from linnet.overlay.control_naive import StatusDue
+from linnet.overlay.edges import ConnectDue, RetryDue
 from linnet.overlay.messages import (
     EdgeClose,
     EdgeOpen,
@@ -33,18 +33,17 @@ from linnet.overlay.messages import (
     StatusAll,
     TopicStatus,
 )
-from linnet.overlay.notices import NeighborDown, NeighborUp
-from linnet.overlay.timers import (
-    ConnectDue,
+from linnet.overlay.notices import Adjacency, NeighborDown, NeighborUp
+from linnet.overlay.tracker import AwaitDue, ForgetDue, NearDue, SettleDue, StorageDue, Tracker
+from linnet.overlay.tracker_client import (
     FailoverDue,
     JoinDue,
     ReportDue,
-    RetryDue,
     ReturnDue,
-    StatusDue,
+    TopicOptions,
+    TrackerClient,
 )
-from linnet.overlay.tracker import AwaitDue, ForgetDue, NearDue, SettleDue, StorageDue, Tracker
-from linnet.sim.part_machine import PartMachine
+from linnet.sim.light_network import PartMachine
 
 PEERS = [peer_id(number) for number in range(7)]
 TOPICS = [TopicId(bytes([number]) * 32) for number in range(2)]
@@ -114,7 +113,7 @@ def test_a_tracker_survives_everything(
                 newest[effect.peer] = effect.message.counter
                 assert effect.peer not in {contact.peer for contact in effect.message.neighbors}
         for topic in tracker.topics:
-            graph = tracker.graph(topic)
+            graph = tracker.describe_graph(topic)
             assert graph is not None
             edges = dict(graph.edges)
             assert 1 <= len(edges) <= 6
@@ -166,7 +165,7 @@ def test_a_member_survives_everything(
     control: Control,
 ) -> None:
     out = Outbox()
-    member = Member(MemberConfig(control=control), out, Adjacency(out), hints(PEERS[0]))
+    member = TrackerClient(MemberConfig(control=control), out, Adjacency(out), hints(PEERS[0]))
     machine = PartMachine(out, member)
     ledger = Ledger()
     now = 0.0
@@ -174,7 +173,7 @@ def test_a_member_survives_everything(
         now += wait
         for at, is_join, topic, trackers in commands:
             if at == number and is_join:
-                join = partial(member.join, topic, trackers, 4, False, False, now)
+                join = partial(member.join, TopicOptions(topic, trackers, 4), now)
                 ledger.perform(machine.perform(join, now))
             elif at == number:
                 ledger.perform(machine.perform(partial(member.leave, topic, now), now))

@@ -19,21 +19,19 @@ from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.identity.keys import SigningKey
 from linnet.machine.outbox import Outbox
-from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.config import MemberConfig, Overlay
-from linnet.overlay.member import Member
+from linnet.overlay.gossip.commands import ExamineOverlay, TrackerlessStatus
+from linnet.overlay.gossip.config import TrackerlessConfig
+from linnet.overlay.gossip.messages import Beside
+from linnet.overlay.gossip.part import GossipOverlay
+from linnet.overlay.gossip.topic_tags import epoch_of, hint, proof, topic_keys
 from linnet.overlay.messages import EdgeClose, EdgeOpen, Instruction
-from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp
-from linnet.overlay.overlays import ChangeoverDue, Overlays
-from linnet.overlay.trackerless.commands import ExamineOverlay
-from linnet.overlay.trackerless.config import TrackerlessConfig
-from linnet.overlay.trackerless.messages import Beside
-from linnet.overlay.trackerless.status import TrackerlessStatus
-from linnet.overlay.trackerless.tags import epoch_of, hint, proof, topic_keys
-from linnet.overlay.trackerless.trackerless import Trackerless
-from linnet.sim.ideal_group import IDEAL
-from linnet.sim.luck import SeededEntropy
-from linnet.sim.part_machine import PartMachine
+from linnet.overlay.notices import Adjacency, JoinRefused, NeighborDown, NeighborUp
+from linnet.overlay.part import ChangeoverDue, Overlays
+from linnet.overlay.tracker_client import TopicOptions, TrackerClient
+from linnet.sim.light_network import PartMachine
+from linnet.sim.seeded_random import SeededEntropy
+from linnet.sim.signature_cache import IDEAL
 from linnet.store.memory import MemoryStore
 from linnet.streams.stream_names import topic_of
 
@@ -105,10 +103,10 @@ class Node:
     def __init__(self, overlap: float = 60.0, has_rings: bool = True) -> None:
         out = Outbox()
         adjacency = Adjacency(out)
-        member = Member(MemberConfig(), out, adjacency, ("tls://us:1",))
+        member = TrackerClient(MemberConfig(), out, adjacency, ("tls://us:1",))
         cells, entropy = MemoryStore().cells, SeededEntropy(1, "us")
         rings = (
-            Trackerless(US, TrackerlessConfig(), cells, Random(1), entropy, out, adjacency, group=IDEAL)
+            GossipOverlay(US, TrackerlessConfig(), cells, Random(1), entropy, out, adjacency, group=IDEAL)
             if has_rings
             else None
         )
@@ -136,9 +134,8 @@ class Node:
 
 def _join(node: Node, overlay: Overlay, now: float = NOW, *members: PeerId) -> list[Any]:
     contacts = tuple(Contact(peer, hints(peer)) for peer in members)
-    return node.do(
-        lambda: node.overlays.join(TOPIC, overlay, (TRACKER,), 4, False, False, now, contacts), now
-    )
+    options = TopicOptions(TOPIC, (TRACKER,), 4)
+    return node.do(lambda: node.overlays.join(overlay, options, now, contacts), now)
 
 
 def _tracked(node: Node, peer: PeerId, now: float = NOW) -> list[Any]:

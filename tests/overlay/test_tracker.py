@@ -4,13 +4,13 @@ from hashlib import sha256
 from random import Random
 from typing import Any
 
-from tests.overlay.harness import HELLO, TOPIC, OverlayInput, hints, peer_id
+from tests.overlay.harness import HELLO, TOPIC, OverlayInput, hints, peer_id, said, status
 
 from linnet.core.effects import CancelTimer, Probe, Send, SetTimer
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp, Probed, Received, TimerFired
 from linnet.core.reasons import Reason
-from linnet.core.timers import Timer
+from linnet.core.timers import TopicTimer
 from linnet.machine.outbox import Outbox
 from linnet.machine.router import table_of
 from linnet.overlay.config import Control, TrackerConfig
@@ -28,8 +28,8 @@ from linnet.overlay.messages import (
     StatusAll,
     TopicStatus,
 )
-from linnet.overlay.tracker import AwaitDue, ForgetDue, NearDue, SettleDue, StorageDue, Tracker
-from linnet.sim.part_machine import PartMachine
+from linnet.overlay.tracker import AwaitDue, ForgetDue, NearDue, SettleDue, StorageDue, TrackedNode, Tracker
+from linnet.sim.light_network import PartMachine
 from linnet.trace.records import Kind, Record
 
 PEERS = [peer_id(number) for number in range(40)]
@@ -57,8 +57,8 @@ class Case:
     def hear(self, peer: PeerId, message: OverlayMessage) -> list[Any]:
         return self.give(Received(peer, message))
 
-    def fire(self, what: str, topic: TopicId = TOPIC) -> list[Any]:
-        return self.give(TimerFired(tick(what, topic)))
+    def fire(self, due: type[TopicTimer], topic: TopicId = TOPIC) -> list[Any]:
+        return self.give(TimerFired(due(topic)))
 
     def join(self, *peers: PeerId) -> None:
         for peer in peers:
@@ -74,25 +74,11 @@ class Case:
         return self.hear(peer, status(told.counter, *has))
 
 
-TIMERS = {
-    "settle": SettleDue,
-    "await": AwaitDue,
-    "failed": ForgetDue,
-    "near": NearDue,
-    "storage": StorageDue,
-}
-
-
-def tick(what: str, topic: TopicId = TOPIC) -> Timer:
-    return TIMERS[what](topic)
+TIMERS = (SettleDue, AwaitDue, ForgetDue, NearDue, StorageDue)
 
 
 def join(peer: PeerId, *neighbors: PeerId, storage: bool = False, near: bool = False) -> Join:
     return Join(TOPIC, neighbors, hints(peer), 4, storage, near)
-
-
-def status(counter: int, *peers: PeerId) -> Status:
-    return Status(counter, TopicStatus(TOPIC, tuple(NeighborStatus(peer, None) for peer in peers)))
 
 
 def control(peer: PeerId, note: str) -> Record:
@@ -132,11 +118,11 @@ def test_two_nodes_find_each_other() -> None:
         control(A, "instruction 2"),
     ]
     assert case.answer(A) == [control(A, "status 2")]
-    graph = case.tracker.graph(TOPIC)
+    graph = case.tracker.describe_graph(TOPIC)
     assert graph is not None
     assert graph.edges == ((A, (B,)), (B, (A,)))
     assert case.tracker.topics == (TOPIC,)
-    assert case.tracker.graph(OTHER_TOPIC) is None
+    assert case.tracker.describe_graph(OTHER_TOPIC) is None
 
 
 def test_only_nodes_with_other_neighbors_are_instructed() -> None:
@@ -145,7 +131,7 @@ def test_only_nodes_with_other_neighbors_are_instructed() -> None:
     for step in range(20, 40):
         before = {peer: case.neighbors(peer) for peer in case.told}
         effects = case.hear(PEERS[step], join(PEERS[step]))
-        graph = case.tracker.graph(TOPIC)
+        graph = case.tracker.describe_graph(TOPIC)
         assert graph is not None
         changed = {peer for peer, neighbors in graph.edges if set(neighbors) != before.get(peer)}
         assert set(instructed(effects)) == changed
@@ -167,7 +153,7 @@ def test_counters_only_grow() -> None:
 def test_a_stale_status_is_ignored() -> None:
     case = Case()
     case.join(A, B, C)
-    before = case.tracker.graph(TOPIC)
+    before = case.tracker.describe_graph(TOPIC)
     stale = case.told[A].counter - 1
     assert case.hear(A, status(stale)) == [
         rejected(A, Reason.STALE, f"status {stale}, newest {case.told[A].counter}")
@@ -175,7 +161,7 @@ def test_a_stale_status_is_ignored() -> None:
     assert case.hear(A, status(99)) == [
         rejected(A, Reason.STALE, f"status 99, newest {case.told[A].counter}")
     ]
-    assert case.tracker.graph(TOPIC) == before
+    assert case.tracker.describe_graph(TOPIC) == before
 
 
 def test_a_status_that_stays_stale_means_that_the_instruction_was_lost() -> None:
@@ -194,7 +180,7 @@ def test_a_missing_neighbor_is_replaced_and_the_pair_not_chosen_again() -> None:
     case.join(*PEERS[:20])
     lost = min(case.neighbors(A))
     effects = case.answer(A, lost)
-    assert SetTimer(60.0, tick("failed")) in effects
+    assert SetTimer(60.0, ForgetDue(TOPIC)) in effects
     assert {A, lost} <= set(instructed(effects))
     assert len(case.neighbors(A)) == len(case.neighbors(lost)) == 4
     assert lost not in case.neighbors(A)
@@ -202,7 +188,7 @@ def test_a_missing_neighbor_is_replaced_and_the_pair_not_chosen_again() -> None:
         case.join(peer)
         assert lost not in case.neighbors(A)
     case.now = 60.0
-    assert case.fire("failed") == []
+    assert case.fire(ForgetDue) == []
 
 
 def test_in_a_small_topic_a_failed_pair_gets_its_chance_later() -> None:
@@ -213,11 +199,11 @@ def test_in_a_small_topic_a_failed_pair_gets_its_chance_later() -> None:
     case.now = 30.0
     case.answer(B, C)
     case.now = 60.0
-    effects = case.fire("failed")
+    effects = case.fire(ForgetDue)
     assert set(instructed(effects)) == {A, B}
-    assert SetTimer(30.0, tick("failed")) in effects
+    assert SetTimer(30.0, ForgetDue(TOPIC)) in effects
     case.now = 90.0
-    assert set(instructed(case.fire("failed"))) == {B, C}
+    assert set(instructed(case.fire(ForgetDue))) == {B, C}
     assert case.neighbors(A) == {B, C}
 
 
@@ -238,29 +224,29 @@ def test_the_last_to_leave_ends_the_topic() -> None:
     case.join(A)
     effects = case.hear(A, Leave(TOPIC, False))
     ended = [effect.timer for effect in effects if isinstance(effect, CancelTimer)]
-    assert ended == [kind(TOPIC) for kind in TIMERS.values()]
+    assert ended == [kind(TOPIC) for kind in TIMERS]
     assert case.tracker.topics == ()
-    assert case.fire("failed") == []
+    assert case.fire(ForgetDue) == []
 
 
 def test_a_lost_link_keeps_its_place_for_a_while() -> None:
     case = Case()
     case.join(*PEERS[:12])
     kept = case.neighbors(A)
-    assert case.give(LinkDown(A, Reason.PING_TIMEOUT)) == [SetTimer(5.0, tick("await"))]
+    assert case.give(LinkDown(A, Reason.PING_TIMEOUT)) == [SetTimer(5.0, AwaitDue(TOPIC))]
     case.now = 2.0
     assert case.give(LinkDown(B, Reason.PING_TIMEOUT)) == []
     case.now = 3.0
     assert instructed(case.hear(A, join(A, *sorted(kept)))) == {A: case.told[A].counter}
     assert case.neighbors(A) == kept
     case.now = 5.0
-    assert case.fire("await") == [SetTimer(2.0, tick("await"))]
+    assert case.fire(AwaitDue) == [SetTimer(2.0, AwaitDue(TOPIC))]
     case.now = 7.0
-    effects = case.fire("await")
+    effects = case.fire(AwaitDue)
     assert effects[0] == control(B, "lost")
-    assert B not in case.tracker.graph(TOPIC).edges  # type: ignore[union-attr]
+    assert B not in case.tracker.describe_graph(TOPIC).edges  # type: ignore[union-attr]
     assert len(instructed(effects)) >= 4
-    assert case.give(LinkDown(C, Reason.PING_TIMEOUT)) == [SetTimer(5.0, tick("await"))]
+    assert case.give(LinkDown(C, Reason.PING_TIMEOUT)) == [SetTimer(5.0, AwaitDue(TOPIC))]
 
 
 def test_a_node_unknown_or_without_topics_is_simply_gone() -> None:
@@ -281,20 +267,20 @@ def test_a_standby_learns_what_stands_before_it_builds() -> None:
     assert effects == [
         control(A, "join"),
         Probe(A, hints(A)),
-        SetTimer(2.0, tick("settle")),
-        SetTimer(60.0, tick("await")),
+        SetTimer(2.0, SettleDue(TOPIC)),
+        SetTimer(60.0, AwaitDue(TOPIC)),
     ]
     for peer in PEERS[1:12]:
         assert instructed(heir.hear(peer, join(peer, *sorted(original.neighbors(peer))))) == {}
     fresh = heir.hear(PEERS[12], join(PEERS[12]))
     assert instructed(fresh) == {}
     heir.now = 2.0
-    assert set(instructed(heir.fire("settle"))) == set(PEERS[:13])
+    assert set(instructed(heir.fire(SettleDue))) == set(PEERS[:13])
     # Only the two links that make room for the new node are other than before.
     before = {frozenset((p, q)) for p in PEERS[:12] for q in original.neighbors(p)}
     after = {frozenset((p, q)) for p in PEERS[:13] for q in heir.neighbors(p)}
     assert len(before - after) == 2
-    assert heir.fire("await") == []
+    assert heir.fire(AwaitDue) == []
 
 
 def test_a_neighbor_that_does_not_come_to_the_standby_is_given_up_after_a_while() -> None:
@@ -302,12 +288,12 @@ def test_a_neighbor_that_does_not_come_to_the_standby_is_given_up_after_a_while(
     heir.hear(A, join(A, B, C))
     heir.hear(B, join(B, A, C))
     heir.now = 2.0
-    heir.fire("settle")
+    heir.fire(SettleDue)
     # No address is known of C yet; the link to it stands.
     assert Contact(C) in heir.told[A].neighbors
     assert heir.answer(A) == [control(A, "status 1")]
     heir.now = 60.0
-    effects = heir.fire("await")
+    effects = heir.fire(AwaitDue)
     assert effects[0] == control(C, "lost")
     assert heir.neighbors(A) == {B}
 
@@ -315,7 +301,7 @@ def test_a_neighbor_that_does_not_come_to_the_standby_is_given_up_after_a_while(
 def test_who_moves_to_another_tracker_is_not_replaced() -> None:
     case = Case()
     case.join(*PEERS[:12])
-    assert case.hear(A, Leave(TOPIC, True)) == [control(A, "move"), SetTimer(60.0, tick("await"))]
+    assert case.hear(A, Leave(TOPIC, True)) == [control(A, "move"), SetTimer(60.0, AwaitDue(TOPIC))]
     assert case.hear(B, Leave(TOPIC, True)) == [control(B, "move")]
     assert case.give(LinkDown(A, Reason.NOT_NEEDED)) == []
     assert case.answer(C) == [control(C, f"status {case.told[C].counter}")]
@@ -352,19 +338,19 @@ def test_storage_nodes_become_known_to_all() -> None:
     case = Case()
     case.join(A, B)
     effects = case.hear(C, join(C, storage=True))
-    assert SetTimer(1.0, tick("storage")) in effects
+    assert SetTimer(1.0, StorageDue(TOPIC)) in effects
     assert case.told[A].storage == (contact(C),)
     assert case.told[C].storage == ()
     case.join(*PEERS[4:30])
     assert all(case.told[peer].storage == (contact(C),) for peer in PEERS[4:30])
     case.hear(D, join(D, storage=True))
-    told = instructed(case.fire("storage"))
+    told = instructed(case.fire(StorageDue))
     assert set(told) < set(PEERS[:30])
     assert all({c.peer for c in case.told[peer].storage} == {C, D} - {peer} for peer in PEERS[:30])
-    assert SetTimer(1.0, tick("storage")) in case.hear(C, Leave(TOPIC, False))
-    case.fire("storage")
+    assert SetTimer(1.0, StorageDue(TOPIC)) in case.hear(C, Leave(TOPIC, False))
+    case.fire(StorageDue)
     assert case.told[A].storage == (contact(D),)
-    assert case.fire("storage") == []
+    assert case.fire(StorageDue) == []
 
 
 def test_limits_end_in_a_refusal_and_a_record() -> None:
@@ -386,7 +372,7 @@ def test_the_first_join_sets_the_degree() -> None:
     case = Case()
     case.hear(A, Join(TOPIC, (), hints(A), 6, False, False))
     case.join(*PEERS[1:20])
-    graph = case.tracker.graph(TOPIC)
+    graph = case.tracker.describe_graph(TOPIC)
     assert graph is not None
     assert graph.degree == 6
     assert {len(neighbors) for _, neighbors in graph.edges} == {6}
@@ -413,7 +399,7 @@ def test_a_naive_tracker_adopts_what_is_reported() -> None:
     effects = case.hear(A, StatusAll((status(0, *fast, other).status,)))
     # It reported before it had finished, and has one that it was not told to have. So be it.
     assert effects[0] == control(A, "status")
-    graph = case.tracker.graph(TOPIC)
+    graph = case.tracker.describe_graph(TOPIC)
     assert graph is not None
     now = dict(graph.edges)
     assert {*fast, other} <= set(now[A])
@@ -435,9 +421,9 @@ def test_a_naive_tracker_orders_disconnects_above_the_degree() -> None:
 
 def test_near_links_are_exchanged_when_times_are_known() -> None:
     case = Case(TrackerConfig(near_period=5.0))
-    assert SetTimer(5.0, tick("near")) in case.hear(A, join(A, near=True))
+    assert SetTimer(5.0, NearDue(TOPIC)) in case.hear(A, join(A, near=True))
     case.join(*PEERS[1:])
-    assert case.fire("near") == [SetTimer(5.0, tick("near"))]
+    assert case.fire(NearDue) == [SetTimer(5.0, NearDue(TOPIC))]
     for _ in range(30):
         for number, peer in enumerate(PEERS):
             told = case.told[peer]
@@ -447,8 +433,8 @@ def test_near_links_are_exchanged_when_times_are_known() -> None:
                 for c in told.neighbors
             )
             case.hear(peer, Status(told.counter, TopicStatus(TOPIC, rtts)))
-        case.fire("near")
-    graph = case.tracker.graph(TOPIC)
+        case.fire(NearDue)
+    graph = case.tracker.describe_graph(TOPIC)
     assert graph is not None
     assert {len(neighbors) for _, neighbors in graph.edges} == {4}
     same = [(PEERS.index(p) - PEERS.index(q)) % 2 == 0 for p, qs in graph.edges for q in qs]
@@ -463,3 +449,41 @@ def test_what_is_meant_for_members_or_for_nobody_is_no_business_of_a_tracker() -
     assert not {EdgeOpen, EdgeClose, Refusal, Reachability, Instruction} & set(heard)
     assert case.give(LinkUp(B, HELLO, False)) == []
     assert case.machine.handle(DialFailed(B, Reason.DIAL_TIMEOUT), 0.0) == []
+
+
+PEER = peer_id("a")
+HERE, THERE = ("tls://here:1",), ("tls://there:1",)
+
+
+def test_it_is_tried_once_and_again_when_it_moves() -> None:
+    node, out = TrackedNode(PEER), Outbox()
+    assert said(out, node.note_addresses, HERE, out) == [Probe(PEER, HERE)]
+    assert node.contact == Contact(PEER, HERE)
+    assert said(out, node.note_addresses, HERE, out) == []
+    assert node.handle_probe(Reason.DIAL_TIMEOUT, out)
+    assert node.contact == Contact(PEER)
+    assert said(out, node.note_addresses, HERE, out) == []
+    assert said(out, node.note_addresses, THERE, out) == [Probe(PEER, THERE)]
+    assert node.handle_probe(None, out)
+    assert node.is_dialable
+
+
+def test_one_attempt_at_a_time() -> None:
+    node, out = TrackedNode(PEER), Outbox()
+    node.note_addresses(HERE, out)
+    assert said(out, node.note_addresses, THERE, out) == []
+    assert said(out, node.note_addresses, (), out) == []
+    assert said(out, node.note_addresses, THERE, out) == []
+    assert said(out, node.handle_probe, None, out) == [Probe(PEER, THERE)]
+    assert node.handle_probe(Reason.UNREACHABLE, out)
+    assert not node.is_dialable
+
+
+def test_without_addresses_there_is_nothing_to_try() -> None:
+    node, out = TrackedNode(PEER), Outbox()
+    assert said(out, node.note_addresses, (), out) == []
+    assert not node.is_dialable
+    node.note_addresses(HERE, out)
+    node.note_addresses((), out)
+    assert said(out, node.handle_probe, None, out) == []
+    assert not node.is_dialable

@@ -12,17 +12,16 @@ from linnet.core.effects import Dial, Probe
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.peer.config import Identity, PeerConfig
-from linnet.peer.interface import Command, Effect, Examine, NodeStatus, Result, Start
+from linnet.peer.interface import AnyCommand, Effect, Examine, NodeStatus, Start
 from linnet.peer.peer import Peer
-from linnet.sim.hosts import Host
-from linnet.sim.identities import seeded_identity
 from linnet.sim.links import LinkModel, constant_latency
 from linnet.sim.nemesis.open_node import Disk
 from linnet.sim.network import Network
-from linnet.sim.verifier import RememberingCardCheck, RememberingVerifier
+from linnet.sim.seeded_random import seeded_identity
+from linnet.sim.signature_cache import RememberingCardCheck, RememberingVerifier
+from linnet.sim.wires import Host
 from linnet.store.memory import MemoryStore
-from linnet.trace.records import Record
-from linnet.trace.sink import NullTrace
+from linnet.trace.records import NullTrace, Record
 
 R = TypeVar("R")
 
@@ -112,12 +111,12 @@ class Moving:
     def run(self, seconds: float) -> None:
         self.network.run(self.network.elapsed + seconds)
 
-    def get(self, name: str, command: Command, kind: type[R], seconds: float = 30.0) -> R:
+    def get(self, name: str, command: AnyCommand, kind: type[R], seconds: float = 30.0) -> R:
         request = self.network.ask(self.peer(name), command)
         end = self.network.elapsed + seconds
         while request not in self.network.answers and self.network.elapsed < end:
             self.run(0.05)
-        result: Result | None = self.network.answers.pop(request, None)
+        result: object | None = self.network.answers.pop(request, None)
         assert isinstance(result, kind), result
         return result
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from tests.edge.coast import STREAM, Coast
+from tests.edge.coast import Coast
+from tests.streams.village import STREAM
 
 from linnet.core.effects import Reply
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
+from linnet.machine.commands import Declined
 from linnet.machine.outbox import Outbox
 from linnet.machine.router import Router
-from linnet.overlay.trackerless.commands import (
-    ExamineOverlay,
-    ExaminePrivacy,
-    ListTrust,
-    SetTrust,
-)
-from linnet.overlay.trackerless.privacy import BudgetIs
+from linnet.overlay.gossip.commands import ExamineOverlay, ExaminePrivacy, ListTrust, SetTrust
+from linnet.overlay.gossip.privacy_budget import BudgetIs
 from linnet.peer.account import Account
 from linnet.store.memory import MemoryStore
 
@@ -46,13 +42,13 @@ def test_what_was_announced_is_kept_when_the_node_goes_down() -> None:
     cells = MemoryStore().cells
     account = Account(None, cells, Outbox())
     for network, now in ((LAN, 1.0), (LAN, 1.0), (b"other", 2.0)):
-        account.budget.announced(network, now)
-    assert [(each.network, each.times) for each in account.budget.told().announcements] == [
+        account.budget.enter_announcement(network, now)
+    assert [(each.network, each.times) for each in account.budget.report().announcements] == [
         (LAN, 2),
         (b"other", 1),
     ]
     account.stop(3.0)
-    assert Account(None, cells, Outbox()).budget.told() == account.budget.told()
+    assert Account(None, cells, Outbox()).budget.report() == account.budget.report()
 
 
 @pytest.mark.parametrize("command", [SetTrust(A, 0.5), ListTrust(), ExamineOverlay()])

@@ -6,18 +6,26 @@ import pytest
 
 from linnet.content.commands import PublishContent, SubscribeContent
 from linnet.content.config import ContentConfig
-from linnet.delivery.commands import Done
+from linnet.machine.commands import Done
 from linnet.overlay.kademlia.config import KademliaConfig
 from linnet.peer.config import PeerConfig
 from linnet.peer.interface import Connect
 from linnet.places.commands import Announce, Announced, Entered, EnterPlace, HostPlace, PlaceIs
 from linnet.places.deed import Policy
-from linnet.rooms.commands import AddRelay, CreateRoom, JoinRoom, MakeTicket, SendToRoom
+from linnet.rooms.commands import (
+    AddRelay,
+    CreateRoom,
+    JoinRoom,
+    MakeTicket,
+    RoomMade,
+    SendToRoom,
+    Sent,
+    TicketMade,
+)
 from linnet.rooms.config import RelayConfig, RelayPolicy
-from linnet.rooms.content import JoinRule
-from linnet.rooms.results import RoomMade, Sent, TicketMade
+from linnet.rooms.event_types import JoinRule
 from linnet.streams.commands import Publish, Subscribe
-from linnet.streams.options import StorageRule
+from linnet.streams.config import StorageRule
 
 from .moving import Moving
 

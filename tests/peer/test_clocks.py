@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from linnet.core.ids import PeerId
-from linnet.peer.clocks import PeerClocks
+from linnet.peer.links import PeerClocks
 
 A, B = PeerId(b"a" * 32), PeerId(b"b" * 32)
 

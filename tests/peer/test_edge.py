@@ -9,14 +9,12 @@ from linnet.core.hello import Hello
 from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import Asked, LinkDown, LinkUp, Received, TimerFired
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined, Done
-from linnet.edge.allotment import preference
-from linnet.edge.client import FailoverDue, RetryDue
-from linnet.edge.hints import lan_hint
-from linnet.edge.messages import Answer, Serve, Served, Unserve, Wanted
-from linnet.edge.proxy_commands import EdgeStatus, ExamineEdge, Sleep, Wake
-from linnet.edge.proxy_config import EdgeConfig, ProxyConfig
-from linnet.edge.standing import digest_of
+from linnet.edge.announcement import lan_hint
+from linnet.edge.commands import EdgeStatus, ExamineEdge, Sleep, Wake
+from linnet.edge.config import EdgeConfig, ProxyConfig
+from linnet.edge.edge_client import FailoverDue, RetryDue, order_proxies
+from linnet.edge.messages import Answer, Serve, Served, Unserve, Wanted, digest_of
+from linnet.machine.commands import Declined, Done
 from linnet.machine.outbox import Effect as AnyEffect
 from linnet.peer.config import PeerConfig
 from linnet.peer.edge import edge_delivery, only_links
@@ -172,7 +170,7 @@ def test_what_no_proxy_serves_is_told_to_the_stream_and_asked_for_again() -> Non
 
 def test_who_stood_in_and_serves_too_late_is_no_neighbour() -> None:
     both = (Contact(Q, HINTS), Contact(R, ("tls://r:1",)))
-    right, other = preference(topic_of("tea"), (Q, R))
+    right, other = order_proxies(topic_of("tea"), (Q, R))
     peer = peer_of(PeerConfig(edge=EdgeConfig(at_once=2, each=1, proxies=both)))
     ask(peer, Start())
     ask(peer, Subscribe(1, "tea"))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from random import Random
 
 import pytest
+from tests.delivery.voices import asked
 
 from linnet.core.effects import AfterCommit, Blame, Dial, HangUp, Hold, Release, Send, SetTimer
 from linnet.core.hello import Hello
@@ -46,58 +49,27 @@ class Driven:
 
     def __init__(self, config: LinkConfig, rng: Random, cells: Cells | None = None) -> None:
         self.out = Outbox()
-        self.links = Links(OURS, config, rng, self.out, cells)
+        self.links = Links(OURS, config, rng, self.out, cells or MemoryStore().cells)
         self.ears = Ears()
         self._router = Router(self.out, (self.links, self.ears))
 
-    def hold(self, hold: Hold, now: float) -> list[Effect]:
-        self.links.hold(hold, now)
-        return self.out.take()
-
-    def release(self, release: Release) -> list[Effect]:
-        self.links.release(release)
-        return self.out.take()
-
-    def blame(self, blame: Blame, now: float) -> list[Effect]:
-        self.links.blame(blame, now)
-        return self.out.take()
-
-    def block(self, peer: PeerId, blocked: bool, now: float) -> list[Effect]:
-        self.links.block(peer, blocked, now)
-        return self.out.take()
-
-    def sleep(self) -> list[Effect]:
-        self.links.sleep()
-        return self.out.take()
-
-    def wake(self, now: float) -> list[Effect]:
-        self.links.wake(now)
-        return self.out.take()
+    def __getattr__(self, name: str) -> Callable[..., list[Effect]]:
+        return partial(asked, self.out, getattr(self.links, name))
 
     def link_up(self, event: LinkUp, now: float) -> tuple[list[Effect], bool]:
         stays = self.links.link_up(event, now)
         return self.out.take(), stays
 
-    def link_down(self, peer: PeerId, reason: Reason, now: float) -> list[Effect]:
-        self.links.link_down(peer, reason, now)
-        return self.out.take()
-
-    def dial_failed(self, peer: PeerId, reason: Reason, now: float) -> list[Effect]:
-        self.links.dial_failed(peer, reason, now)
-        return self.out.take()
-
     def hear(self, peer: PeerId, message: Message, now: float) -> list[Effect]:
-        self._router.message(peer, message, now)
-        return self.out.take()
+        return asked(self.out, self._router.message, peer, message, now)
 
     def fire(self, timer: Timer, now: float) -> list[Effect]:
-        self._router.timer(timer, now)
-        return self.out.take()
+        return asked(self.out, self._router.timer, timer, now)
 
 
-def kept(hints: tuple[str, ...] = HINTS) -> Effect:
+def kept(hints: tuple[str, ...] = HINTS, peer: PeerId = ANN) -> Effect:
     """A dial that is made when it is durable that it was."""
-    return AfterCommit((Dial(ANN, hints),))
+    return AfterCommit((Dial(peer, hints),))
 
 
 def up(peer: PeerId = ANN, dialed: bool = True) -> LinkUp:
@@ -123,7 +95,7 @@ IDLE: Effect = SetTimer(30.0, IdleDue(ANN))
 
 def test_the_first_hold_dials_and_further_ones_do_not() -> None:
     links = fresh()
-    assert links.hold(Hold(ANN, HINTS, "tea"), 0.0) == [Dial(ANN, HINTS)]
+    assert links.hold(Hold(ANN, HINTS, "tea"), 0.0) == [kept()]
     assert links.hold(Hold(ANN, HINTS, "coffee"), 0.0) == []
     assert links.link_up(up(), 0.0) == ([*PINGED, Send(ANN, Needed(True))], True)
     assert links.hold(Hold(ANN, HINTS, "water"), 0.0) == []
@@ -134,7 +106,7 @@ def test_the_first_hold_dials_and_further_ones_do_not() -> None:
 def test_a_peer_without_address_is_awaited() -> None:
     links = fresh()
     assert links.hold(Hold(ANN, (), "tea"), 0.0) == []
-    assert links.hold(Hold(ANN, HINTS, "coffee"), 0.0) == [Dial(ANN, HINTS)]
+    assert links.hold(Hold(ANN, HINTS, "coffee"), 0.0) == [kept()]
 
 
 def test_the_last_release_tells_the_other_end_and_closes_when_neither_needs_it() -> None:
@@ -179,7 +151,7 @@ def test_a_lost_link_is_dialled_again_ever_later_while_it_is_held() -> None:
         assert timer.timer == RedialDue(ANN)
         delays.append(timer.delay)
         now += timer.delay
-        assert links.fire(RedialDue(ANN), now) == [Dial(ANN, HINTS)]
+        assert links.fire(RedialDue(ANN), now) == [kept()]
     middle = [0.25 * 2**n for n in range(7)] + [30.0] * 3
     assert all(0.5 * m <= delay <= 1.5 * m for m, delay in zip(middle, delays, strict=True))
     (timer,) = links.dial_failed(ANN, Reason.CONNECTION_REFUSED, now)
@@ -311,7 +283,7 @@ def test_a_blocked_peer_gets_no_link_and_no_dial() -> None:
     assert links.hold(Hold(ANN, HINTS, "more"), 0.0) == []
     assert links.block(BEN, True, 4.0) == []
     assert links.block(BEN, False, 4.0) == []
-    assert links.block(ANN, False, 4.0) == [Dial(ANN, HINTS)], "it is held still"
+    assert links.block(ANN, False, 4.0) == [kept()], "it is held still"
     assert links.link_up(up(), 4.0)[1]
     assert links.block(ANN, False, 4.0) == []
 
@@ -334,7 +306,7 @@ def test_where_a_peer_listens_is_remembered_from_its_greeting() -> None:
     links = linked(ANN)
     links.hold(Hold(ANN, (), "tea"), 0.0)
     links.link_down(ANN, Reason.REMOTE_CLOSED, 1.0)
-    assert links.fire(RedialDue(ANN), 2.0) == [Dial(ANN, ("tls://told:1",))]
+    assert links.fire(RedialDue(ANN), 2.0) == [kept(("tls://told:1",))]
 
 
 def test_asleep_every_link_is_closed_and_nobody_is_dialled_until_it_wakes() -> None:
@@ -346,7 +318,7 @@ def test_asleep_every_link_is_closed_and_nobody_is_dialled_until_it_wakes() -> N
     assert links.hold(Hold(PeerId(b"c" * 32), HINTS, "x"), 0.0) == []
     assert links.link_up(up(ANN), 3.0) == ([HangUp(ANN, Reason.NOT_NEEDED)], False)
     links.release(Release(BEN, "x"))
-    assert links.wake(3.0) == [Dial(ANN, HINTS), Dial(PeerId(b"c" * 32), HINTS)]
+    assert links.wake(3.0) == [kept(), kept(peer=PeerId(b"c" * 32))]
     assert links.wake(3.0) == []
 
 
@@ -359,12 +331,12 @@ def dials_of(links: Driven, effects: list[Effect], until: float, react: bool) ->
         pending = [*effects]
         effects = []
         for effect in pending:
-            if isinstance(effect, Dial):
+            if isinstance(effect, AfterCommit):
                 dials.append(now)
-                effects += links.dial_failed(effect.peer, Reason.CONNECTION_REFUSED, now)
+                effects += links.dial_failed(ANN, Reason.CONNECTION_REFUSED, now)
                 if react:
-                    effects += links.release(Release(effect.peer, "place"))
-                    effects += links.hold(Hold(effect.peer, HINTS, "place"), now)
+                    effects += links.release(Release(ANN, "place"))
+                    effects += links.hold(Hold(ANN, HINTS, "place"), now)
             elif isinstance(effect, SetTimer):
                 timers[effect.timer] = now + effect.delay
         if effects:
@@ -398,7 +370,7 @@ def test_parts_that_let_go_and_want_it_again_in_every_way_get_no_more_dials() ->
         hints = ("tls://ann:1",) if step % 3 else ("tls://ann:2",)
         effects = links.hold(Hold(ANN, hints, f"part {step % 5}"), now)
         effects += links.fire(RedialDue(ANN), now)
-        for _ in [each for each in effects if isinstance(each, Dial)]:
+        for _ in [each for each in effects if isinstance(each, AfterCommit)]:
             dials.append(now)
             links.dial_failed(ANN, Reason.CONNECTION_REFUSED, now)
         links.release(Release(ANN, f"part {step % 5}"))
@@ -412,24 +384,40 @@ def test_a_peer_with_ever_new_addresses_gets_no_more_dials() -> None:
         now = step * 0.1
         effects = links.hold(Hold(ANN, (f"tls://ann:{1 + step}",), "place"), now)
         effects += links.fire(RedialDue(ANN), now)
-        for _ in [each for each in effects if isinstance(each, Dial)]:
+        for _ in [each for each in effects if isinstance(each, AfterCommit)]:
             dials.append(now)
             links.dial_failed(ANN, Reason.CONNECTION_REFUSED, now)
     assert 5 <= most_a_minute(dials) <= 10
 
 
-def test_a_link_that_closes_at_once_is_no_answer() -> None:
+@pytest.mark.parametrize("let_go", [False, True])
+@pytest.mark.parametrize("reason", [Reason.REMOTE_CLOSED, Reason.NOT_NEEDED])
+def test_a_link_that_closes_at_once_is_no_answer(reason: Reason, let_go: bool) -> None:
+    """Nor is one that the other end does not need and we do."""
     links = fresh()
     dials = []
     for step in range(600):
         now = step * 0.1
         effects = links.hold(Hold(ANN, HINTS, "place"), now) + links.fire(RedialDue(ANN), now)
-        if Dial(ANN, HINTS) in effects:
+        if kept() in effects:
             dials.append(now)
             links.link_up(up(), now)
-            links.link_down(ANN, Reason.REMOTE_CLOSED, now + 0.05)
-        links.release(Release(ANN, "place"))
+            links.link_down(ANN, reason, now + 0.05)
+        if let_go:
+            links.release(Release(ANN, "place"))
     assert 5 <= len(dials) <= 10
+
+
+def test_links_for_one_question_each_that_both_ends_let_go_are_no_failures() -> None:
+    """Else who asks a peer often, one question at a time, could not dial it soon, and took it for dead."""
+    links = fresh()
+    for step in range(20):
+        now = float(step)
+        assert kept() in links.hold(Hold(ANN, HINTS, "gossip Pull"), now)
+        links.link_up(up(), now)
+        links.release(Release(ANN, "gossip Pull"))
+        links.link_down(ANN, Reason.NOT_NEEDED, now + 0.05)
+    assert links.links.status() == ()
 
 
 def test_a_new_address_and_the_user_are_heeded_at_once() -> None:
@@ -442,11 +430,11 @@ def test_a_new_address_and_the_user_are_heeded_at_once() -> None:
     (waiting,) = links.hold(Hold(ANN, HINTS, "coffee"), 71.0)
     assert isinstance(waiting, SetTimer)
     moved = ("tls://ann:2",)
-    assert links.hold(Hold(ANN, moved, "coffee"), 71.0) == [Dial(ANN, moved)]
+    assert links.hold(Hold(ANN, moved, "coffee"), 71.0) == [kept(moved)]
     (waiting,) = links.dial_failed(ANN, Reason.CONNECTION_REFUSED, 71.0)
     assert isinstance(waiting, SetTimer)
     links.links.hasten(ANN)
-    assert links.hold(Hold(ANN, HINTS, "asked"), 71.0) == [Dial(ANN, HINTS)]
+    assert links.hold(Hold(ANN, HINTS, "asked"), 71.0) == [kept()]
 
 
 def test_a_process_that_is_started_over_and_over_dials_no_more() -> None:

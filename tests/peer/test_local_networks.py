@@ -9,23 +9,23 @@ from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.inputs import Heard, LocalNetwork, Met, NetworkIs
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
-from linnet.delivery.commands import Declined, Done
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
-from linnet.edge.announcement import announce
-from linnet.edge.commands import AllowOnNetwork, ExamineLan, LanCommand, LanStatus, NetworkStatus
+from linnet.edge.announcement import CORE, make_announcement, network_id
+from linnet.edge.commands import AllowOnNetwork, ExamineLan, LanStatus, NetworkStatus
 from linnet.edge.config import PresenceConfig
-from linnet.edge.lan_keys import CORE, network_id
 from linnet.edge.notices import LanChanged, LanGone, LanPeer
 from linnet.edge.presence import AnnounceDue, ExpireDue, MeetDue, RefusalsDue
 from linnet.event.signing import verify_unit
 from linnet.identity.keys import SigningKey
+from linnet.machine.commands import Declined, Done
 from linnet.machine.outbox import Effect, Outbox
 from linnet.machine.part import Part, on_notice
 from linnet.machine.router import Router
-from linnet.overlay.trackerless.privacy import Budget
+from linnet.overlay.gossip.privacy_budget import PrivacyBudget
+from linnet.peer.interface import AnyCommand
 from linnet.peer.local_networks import LanInput, LocalNetworks
-from linnet.sim.luck import SeededEntropy
+from linnet.sim.seeded_random import SeededEntropy
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
 from linnet.trace.records import Record
@@ -56,8 +56,8 @@ class Device:
             ann.device, ann.card, MemoryStore(), DeliveryConfig(), rng, verify_unit, entropy=entropy
         )
         self.out = Outbox()
-        self.budget = Budget(context.store.cells)
-        self.networks = LocalNetworks(config, context, self.out, self.budget.announced)
+        self.budget = PrivacyBudget(context.store.cells)
+        self.networks = LocalNetworks(config, context, self.out, self.budget.enter_announcement)
         self.listener = Listener()
         self.router = Router(self.out, (self.networks, self.listener))
 
@@ -65,7 +65,7 @@ class Device:
         self.router.input(event, 0.0)
         return self.out.take()
 
-    def ask(self, command: LanCommand) -> list[Effect]:
+    def ask(self, command: AnyCommand) -> list[Effect]:
         self.router.command(1, command, 0.0)
         return self.out.take()
 
@@ -141,7 +141,7 @@ def test_announcements_are_counted_by_network() -> None:
         device.fire(AnnounceDue(network), 1.0)
     device.ask(AllowOnNetwork(TOPIC, CAFE, False))
     device.fire(AnnounceDue(CAFE), 2.0)
-    told = device.budget.told().announcements
+    told = device.budget.report().announcements
     assert [(each.network, each.times) for each in told] == [(HOME, 2), (CAFE, 1)]
 
 
@@ -151,7 +151,7 @@ def test_who_is_heard_is_met_when_its_time_comes_and_gone_when_it_is_silent() ->
     device.ask(AllowOnNetwork(TOPIC, HOME, True))
     keys = [SigningKey(bytes([number]) * 32) for number in range(1, 20)]
     smallest = min(keys, key=lambda key: key.public)
-    device.handle(Heard(HOME, "10.0.0.1", announce(smallest, 99, b"nonce---")))
+    device.handle(Heard(HOME, "10.0.0.1", make_announcement(smallest, 99, b"nonce---")))
     (met,) = device.fire(MeetDue(HOME), 2.0)
     assert isinstance(met, Meet)
     peer = PeerId(b"p" * 32)

@@ -16,14 +16,15 @@ from hypothesis import strategies as st
 from linnet.core.errors import MalformedMessage
 from linnet.core.hello import Hello
 from linnet.core.limits import FRAME_BYTES
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import DeliveryMessage
 from linnet.overlay.messages import OverlayMessage
-from linnet.peer.messages import BULK, CODEC, FIRST_CODEC, LinkMessage, WireMessage
+from linnet.peer.messages import CODEC, FIRST_CODEC, STANDARD, LinkMessage
 from linnet.testing.strategies import members, values
 from linnet.wire.codec import Codec, UnknownMessage
 
-KINDS = members(WireMessage)
+KINDS = list(STANDARD.protocol_of)
 messages = st.sampled_from(KINDS).flatmap(values)
 FUZZ = settings(max_examples=3 * settings().max_examples)
 EACH = settings(max_examples=settings().max_examples // 4)
@@ -59,7 +60,7 @@ def test_tags_are_unique_and_in_the_range_of_their_part() -> None:
     assert all(1 <= tag_of(kind) <= 9 for kind in members(LinkMessage))
     assert all(10 <= tag_of(kind) <= 29 for kind in members(OverlayMessage))
     assert all(30 <= tag_of(kind) <= 49 for kind in members(DeliveryMessage))
-    assert set(BULK) <= set(KINDS)
+    assert set(STANDARD.bulk) <= set(KINDS)
 
 
 @FUZZ
@@ -77,7 +78,7 @@ def test_arbitrary_bytes_behind_a_known_tag(tag: int, count: int, rest: bytes) -
 
 @FUZZ
 @given(messages, st.data())
-def test_mutated_messages_raise_nothing_but_malformed(message: WireMessage, data: st.DataObject) -> None:
+def test_mutated_messages_raise_nothing_but_malformed(message: Message, data: st.DataObject) -> None:
     raw = bytearray(CODEC.encode(message))
     for _ in range(data.draw(st.integers(1, 4))):
         mutate(raw, data)
@@ -113,7 +114,7 @@ def assert_one_error(codec: Codec[Any], raw: bytes) -> None:
 
 
 @given(messages, st.data())
-def test_a_message_cut_short_is_malformed(message: WireMessage, data: st.DataObject) -> None:
+def test_a_message_cut_short_is_malformed(message: Message, data: st.DataObject) -> None:
     raw = CODEC.encode(message)
     with pytest.raises(MalformedMessage):
         CODEC.decode(raw[: data.draw(st.integers(0, len(raw) - 1))])

@@ -12,17 +12,17 @@ from linnet.core.hello import Hello
 from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import Asked, LinkDown, LinkUp, Received
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
 from linnet.event.signing import verify_unit
 from linnet.identity.text import Sort, to_text
+from linnet.machine.commands import Declined
 from linnet.machine.outbox import Effect, Outbox
 from linnet.machine.router import Router
+from linnet.names.block_store import network_key, to_network
 from linnet.names.commands import (
     Fault,
     ListPetnames,
-    NamesCommand,
     NotResolved,
     PetnamesAre,
     PublishName,
@@ -31,10 +31,8 @@ from linnet.names.commands import (
     ResolveName,
 )
 from linnet.names.config import NamesConfig
-from linnet.names.names import Names
-from linnet.names.network_records import network_key, to_network
+from linnet.names.part import Names
 from linnet.overlay.kademlia.config import KademliaConfig
-from linnet.overlay.kademlia.kademlia import Kademlia
 from linnet.overlay.kademlia.messages import (
     FindNode,
     FindRecord,
@@ -46,8 +44,10 @@ from linnet.overlay.kademlia.messages import (
     RecordKept,
     RecordsAre,
 )
-from linnet.overlay.kademlia.records import Stored
+from linnet.overlay.kademlia.part import Kademlia
+from linnet.overlay.kademlia.value_records import Stored
 from linnet.peer.config import PeerConfig
+from linnet.peer.interface import AnyCommand
 from linnet.peer.peer import Peer
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
@@ -76,7 +76,7 @@ class Bob:
         hello = Hello(1, 1, {"kademlia": 1}, listens=("tls://198.51.100.1:1",))
         self.link(LinkUp(OTHER, hello, True))
 
-    def ask(self, request: int, command: NamesCommand) -> list[Effect]:
+    def ask(self, request: int, command: AnyCommand) -> list[Effect]:
         self.router.command(request, command, NOW)
         return self.out.take()
 

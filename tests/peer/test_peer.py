@@ -15,19 +15,20 @@ from linnet.core.ids import Contact, EventId
 from linnet.core.inputs import Asked, DialFailed, LinkDown, LinkUp, Probed, Received, TimerFired
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
-from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
+from linnet.delivery.commands import Consumed, Unsubscribe
 from linnet.delivery.items import CaughtUp
 from linnet.delivery.messages import Heads, Resend
 from linnet.event.event import Event
 from linnet.identity.cards import Revocation, revoke
 from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
+from linnet.machine.commands import Declined, Done
 from linnet.overlay.kademlia.config import KademliaConfig
 from linnet.overlay.messages import Join
 from linnet.peer.config import LinkConfig, PeerConfig
 from linnet.peer.interface import (
+    AnyCommand,
     Block,
-    Command,
     Connect,
     Disconnect,
     Effect,
@@ -41,10 +42,10 @@ from linnet.peer.messages import PROTOCOLS, Needed, Ping, Pong
 from linnet.peer.peer import Peer
 from linnet.rooms.room import Room
 from linnet.sim.clock import START
-from linnet.sim.luck import SeededEntropy
+from linnet.sim.seeded_random import SeededEntropy
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Declare, Policy, Publish, Published, Revoke, Subscribe, Subscribed
-from linnet.streams.options import StorageRule
+from linnet.streams.config import StorageRule
 from linnet.streams.stream_names import topic_of
 from linnet.testing.identities import known_identity
 from linnet.trace.records import Kind, Record
@@ -94,7 +95,7 @@ class Alone:
             self.give(TimerFired(timer))
         self.now = end
 
-    def ask(self, command: Command) -> object:
+    def ask(self, command: AnyCommand) -> object:
         self.requests += 1
         replies = [e for e in self.give(Asked(self.requests, command)) if isinstance(e, Reply)]
         return replies[0].result if replies else None
@@ -263,7 +264,7 @@ def test_commands_that_make_no_sense_are_declined_with_a_reason() -> None:
 
     forged = revoke(SigningKey(b"x" * 32), US.card.device, 1)
     forged = Revocation(US.author, forged.device, forged.at, forged.sig)
-    cases: list[tuple[Command, Reason]] = [
+    cases: list[tuple[AnyCommand, Reason]] = [
         (Subscribe(1, "tea"), Reason.IN_USE),
         (Subscribe(1, "coffee"), Reason.IN_USE),
         (Subscribe(2, "a\nb"), Reason.MALFORMED),

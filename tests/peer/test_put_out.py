@@ -5,12 +5,21 @@ from __future__ import annotations
 import pytest
 
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
+from linnet.machine.commands import Declined
 from linnet.peer.config import PeerConfig
-from linnet.rooms.commands import AddRelay, CreateRoom, JoinRoom, MakeTicket, SendToRoom, SetMembership
+from linnet.rooms.commands import (
+    AddRelay,
+    CreateRoom,
+    JoinRoom,
+    MakeTicket,
+    RoomMade,
+    SendToRoom,
+    Sent,
+    SetMembership,
+    TicketMade,
+)
 from linnet.rooms.config import RelayConfig, RelayPolicy
-from linnet.rooms.content import Membership
-from linnet.rooms.results import RoomMade, Sent, TicketMade
+from linnet.rooms.event_types import Membership
 
 from .moving import Moving
 
@@ -27,7 +36,7 @@ def test_who_was_put_out_while_away_is_told_by_whoever_is_there(
     moving.add("relay", PeerConfig(relay=RelayConfig(policy=RelayPolicy.OPEN)))
     for name in ("ann", "ben", "cal"):
         moving.add(name, PeerConfig())
-    room = moving.get("ann", CreateRoom("tea"), RoomMade).room
+    room = moving.get("ann", CreateRoom("tea", newcomers=None), RoomMade).room
     for name in ("ben", "cal"):
         made = moving.get("ann", MakeTicket(room, int((moving.network.now + 3600) * 1000)), TicketMade)
         moving.get(name, JoinRoom(room, made.ticket, made.contacts), RoomMade)

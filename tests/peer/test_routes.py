@@ -11,25 +11,24 @@ from linnet.core.messages import TopicMessage
 from linnet.core.timers import Timer
 from linnet.event.signing import verify_unit
 from linnet.identity.cards import check_card
-from linnet.machine.commands import SubscriptionCommand
+from linnet.machine.commands import Command, SubscriptionCommand
 from linnet.machine.router import table_of
+from linnet.overlay.gossip.config import TrackerlessConfig
 from linnet.overlay.kademlia.config import KademliaConfig
-from linnet.overlay.trackerless.config import TrackerlessConfig
-from linnet.peer.absent import Absent
 from linnet.peer.config import PeerConfig
-from linnet.peer.interface import Command, Examine, Start, Stop
-from linnet.peer.messages import WireMessage
-from linnet.peer.parts import Parts
+from linnet.peer.interface import Examine, Start, Stop
+from linnet.peer.messages import STANDARD
+from linnet.peer.parts import Absent, Parts
+from linnet.places.place_setup import PlaceTimer
 from linnet.rooms.config import RelayConfig
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
-from linnet.testing.strategies import members
 
 SHIPPED = tuple(
     f"linnet.{package}."
     for package in ("content", "delivery", "edge", "names", "overlay", "peer", "places", "rooms", "streams")
 )
-"""Packages whose timers are a node's."""
+"""Packages whose timers and commands are a node's."""
 LITTLE = PeerConfig()
 EVERYTHING = PeerConfig(
     kademlia=KademliaConfig(),
@@ -48,7 +47,7 @@ def parts(config: PeerConfig) -> Parts:
 def test_every_message_has_a_hearer_or_is_of_a_part_that_is_absent(config: PeerConfig) -> None:
     made = parts(config)
     heard, absent = set(made.router.table.messages), set(Absent(made).messages)
-    assert heard | absent == set(members(WireMessage))
+    assert heard | absent == set(STANDARD.protocol_of)
     assert heard & absent == set()
 
 
@@ -61,13 +60,15 @@ def test_a_node_with_everything_lacks_nothing() -> None:
 def test_every_command_has_a_hearer_or_a_reason_why_not(config: PeerConfig) -> None:
     made = parts(config)
     heard, absent = set(made.router.table.commands), set(Absent(made).commands)
-    assert heard | absent == set(members(Command)) - {Start, Stop, Examine}  # which are the node's own
+    asked = {kind for kind in _below(Command) if kind.__module__.startswith(SHIPPED)}
+    assert heard | absent == asked - {Start, Stop, Examine}  # the node's own
     assert heard & absent == set()
 
 
 def test_every_timer_of_a_node_has_a_hearer() -> None:
     fired = set(parts(EVERYTHING).router.table.timers)
     set_here = {kind for kind in _below(Timer) if kind.__module__.startswith(SHIPPED)}
+    set_here -= {PlaceTimer}  # a base
     assert set_here - fired == set()
 
 
@@ -78,6 +79,7 @@ def test_only_what_is_about_a_topic_or_a_subscription_has_several_hearers() -> N
     assert all(issubclass(kind, TopicMessage | SubscriptionCommand) for kind in shared)
 
 
-def _below(kind: type[Timer]) -> set[type[Timer]]:
-    below = set(kind.__subclasses__())
-    return below.union(*map(_below, below))
+def _below(kind: type) -> set[type]:
+    """The types below a base, without further bases."""
+    below: list[type] = kind.__subclasses__()
+    return {each for each in below if not each.__subclasses__()}.union(*map(_below, below))

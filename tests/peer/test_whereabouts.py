@@ -42,10 +42,18 @@ from linnet.peer.whereabouts import (
 )
 from linnet.places.commands import Announce, Announced, Entered, EnterPlace, HostPlace, PlaceIs
 from linnet.places.deed import Policy
-from linnet.rooms.commands import AddRelay, CreateRoom, JoinRoom, MakeTicket, SendToRoom
+from linnet.rooms.commands import (
+    AddRelay,
+    CreateRoom,
+    JoinRoom,
+    MakeTicket,
+    RoomMade,
+    SendToRoom,
+    Sent,
+    TicketMade,
+)
 from linnet.rooms.config import RelayConfig, RelayPolicy
-from linnet.rooms.content import JoinRule
-from linnet.rooms.results import RoomMade, Sent, TicketMade
+from linnet.rooms.event_types import JoinRule
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 

@@ -15,9 +15,9 @@ from linnet.places.channel.membership import Membership
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Deed
 from linnet.places.items import Said
-from linnet.places.place_setup import DEEDS, kept_deed
+from linnet.places.place_setup import DEEDS, decode_deed
 from linnet.sim.links import LinkModel
-from linnet.sim.places_world import HOST, PlacesWorld
+from linnet.sim.places.world import HOST, PlacesWorld
 from linnet.trace.columns import ColumnTrace
 from linnet.trace.records import Row
 
@@ -103,7 +103,7 @@ class MaliciousWorld(PlacesWorld):
     def deed(self) -> Deed:
         """The one that the host's store has."""
         ((_, raw),) = self.stores[HOST].cells.scan(DEEDS)
-        return kept_deed(raw)
+        return decode_deed(raw)
 
     def deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
         for item in effect.items:

@@ -13,7 +13,7 @@ from tests.places.sharing import heard
 
 from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Announce, Look, ObjectsAre
-from linnet.sim.places_world import HOST, PlacesWorld
+from linnet.sim.places.world import HOST, PlacesWorld
 
 Words = tuple[tuple[Modifier, ...], bool]
 """Modifiers of an announcement, and whether it begins anew."""

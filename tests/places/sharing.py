@@ -3,12 +3,42 @@
 from __future__ import annotations
 
 from linnet.places.channel.packet import Modifier
-from linnet.places.commands import Announce, Announced, HostPlace, PlaceIs
+from linnet.places.commands import Announce, Announced, ChangePlace, PlaceIs
+from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy
 from linnet.sim.links import LinkModel, named_latency
-from linnet.sim.places_world import HOST, PlacesWorld
+from linnet.sim.places.world import HOST, PlacesWorld
 
 COHOST = "guest0"
+
+
+def entered_place(
+    guests: int,
+    seed: int,
+    policy: Policy = Policy.PUBLIC,
+    links: LinkModel | None = None,
+    config: PlacesConfig | None = None,
+) -> PlacesWorld:
+    """A place whose guests are all in."""
+    made = PlacesWorld(guests, seed, links, config)
+    made.welcomes = policy.admits
+    made.found(policy)
+    for name in made.guests:
+        made.enter(name)
+    return made
+
+
+def announced(
+    world: PlacesWorld, body: bytes, *modifiers: Modifier, by: str = HOST, method: str = "_message"
+) -> int:
+    """Something that is said to all; the number of the message."""
+    return world.obtain(by, Announce(world.place, method, modifiers, body), Announced).message
+
+
+def bodies(world: PlacesWorld, name: str, first: int = 0) -> list[bytes]:
+    """What a node heard from a message on, without keep-alives and notices."""
+    said = sorted(world.said.get(name, {}).items())
+    return [body for message, body in said if message >= first and body]
 
 
 def shared_place(
@@ -33,7 +63,7 @@ def shared_place(
 def share(world: PlacesWorld, *names: str) -> None:
     """These are co-hosts from now on, and nobody else."""
     people = tuple(world.identities[name].author for name in names)
-    world.obtain(HOST, HostPlace(world.place, cohosts=people), PlaceIs)
+    world.obtain(HOST, ChangePlace(world.place, cohosts=people), PlaceIs)
     run(world, 5)
 
 

@@ -7,14 +7,16 @@ from typing import TypeVar
 
 from linnet.core.effects import AfterCommit, Deliver, Reply
 from linnet.core.ids import TopicId
-from linnet.delivery.commands import Consumed, Declined, Unsubscribe
+from linnet.delivery.commands import Consumed, Unsubscribe
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
 from linnet.delivery.items import Item
 from linnet.event.signing import verify_unit
+from linnet.machine.commands import Declined
 from linnet.machine.outbox import Outbox
 from linnet.machine.router import Router
-from linnet.places.commands import Announce, Announced, HostPlace, PlaceCommand, PlaceIs, Watching, WatchPlace
+from linnet.peer.interface import AnyCommand
+from linnet.places.commands import Announce, Announced, HostPlace, PlaceIs, Watching, WatchPlace
 from linnet.places.config import PlacesConfig
 from linnet.places.items import PlaceItem
 from linnet.places.part import Places
@@ -49,7 +51,7 @@ class Stage:
         self.places.start(0.0)
         self.act()
 
-    def ask(self, command: PlaceCommand, kind: type[R]) -> R:
+    def ask(self, command: AnyCommand, kind: type[R]) -> R:
         """The answer to a command."""
         self._request += 1
         self._router.command(self._request, command, float(self._request))
@@ -61,7 +63,7 @@ class Stage:
 
     def declined_watch(self, number: int = 99, **more: object) -> Declined:
         """Why somebody may not watch."""
-        return self.ask(WatchPlace(number, self.place, **more), Declined)  # type: ignore[arg-type]
+        return self.ask(WatchPlace(number, self.place, **{"objects": "", **more}), Declined)  # type: ignore[arg-type]
 
     def say(self, body: bytes, method: str = "_message", **more: object) -> int:
         """Announce something; the number of the message."""
@@ -69,7 +71,7 @@ class Stage:
 
     def watch(self, number: int, **more: object) -> Watching:
         """Watch the place."""
-        return self.ask(WatchPlace(number, self.place, **more), Watching)  # type: ignore[arg-type]
+        return self.ask(WatchPlace(number, self.place, **{"objects": "", **more}), Watching)  # type: ignore[arg-type]
 
     def consumed(self, number: int, items: int) -> None:
         """The application is done with so many items."""

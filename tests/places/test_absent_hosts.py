@@ -8,10 +8,10 @@ from tests.places.sharing import COHOST, heard, run, says, shared_place
 
 from linnet.core.effects import AfterCommit, Dial
 from linnet.core.ids import PeerId
-from linnet.delivery.commands import Declined
+from linnet.machine.commands import Declined
 from linnet.peer.interface import Effect, Input, NodeMachine
 from linnet.places.commands import EnterPlace, GuestsAre, ListGuests
-from linnet.sim.places_world import HOST, PlacesWorld
+from linnet.sim.places.world import HOST, PlacesWorld
 
 MINUTES = 10
 MOST = 10

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tests.places.sharing import announced, bodies, entered_place
 
 from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Announce, Announced, Eject, Entered, EnterPlace, Look, ObjectsAre
 from linnet.places.deed import Policy
 from linnet.sim.links import LinkModel, named_latency
-from linnet.sim.places_world import HOST, PlacesWorld
-
-
-def announced(world: PlacesWorld, body: bytes) -> int:
-    return world.obtain(HOST, Announce(world.place, "_message", (), body), Announced).message
-
-
-def bodies(world: PlacesWorld, name: str, first: int) -> list[bytes]:
-    """What a node heard, without keep-alives and notices."""
-    return [body for message, body in sorted(world.said[name].items()) if message >= first and body]
+from linnet.sim.places.world import HOST, PlacesWorld
 
 
 def test_who_knocks_at_a_guest_is_sent_on_to_who_can_let_it_in() -> None:
@@ -47,10 +39,7 @@ def test_whoever_is_told_that_it_is_in_can_look_at_the_state(policy: Policy, los
 
 
 def test_who_was_ejected_from_a_public_place_stays_out_until_it_asks_and_then_comes_in_as_anybody() -> None:
-    world = PlacesWorld(2, seed=18)
-    world.found()
-    for name in world.guests:
-        world.enter(name)
+    world = entered_place(2, 18)
     first = announced(world, b"one")
     world.network.run(world.network.elapsed + 3)
     world.obtain(HOST, Eject(world.place, world.identities["guest1"].author), Announced)

@@ -7,7 +7,7 @@ from tests.places.sharing import heard, run, says, shared_place, split
 
 from linnet.core.hello import Hello
 from linnet.peer.interface import Effect, Input, NodeMachine
-from linnet.sim.places_world import HOST, PlacesWorld
+from linnet.sim.places.world import HOST, PlacesWorld
 
 HOURS = 5 * 3600.0
 

@@ -7,7 +7,7 @@ from tests.places.sharing import COHOST, assert_one_line, heard, run, says, shar
 
 from linnet.core.ids import EventId
 from linnet.core.stores import Entry
-from linnet.sim.places_world import HOST, PlacesWorld
+from linnet.sim.places.world import HOST, PlacesWorld
 from linnet.store.memory import MemoryLog
 
 

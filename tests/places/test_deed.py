@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from tests.raised import reason_of
 
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import AuthorId, Contact, EventId, PeerId, TopicId
@@ -53,9 +54,9 @@ def test_a_deed_travels_and_is_believed() -> None:
     ],
 )
 def test_a_deed_that_was_altered_is_not_believed(changed: dict[str, object]) -> None:
-    with pytest.raises(RemoteError) as error:
-        check_deed(msgspec.structs.replace(DEED, **changed))
-    assert error.value.reason is Reason.BAD_SIGNATURE
+    assert (
+        reason_of(RemoteError, check_deed, msgspec.structs.replace(DEED, **changed)) is Reason.BAD_SIGNATURE
+    )
 
 
 def test_rank_is_the_order_of_the_deed() -> None:

@@ -5,8 +5,7 @@ from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.items import Ended
 from linnet.machine.outbox import Outbox
-from linnet.places.delivery_window import DeliveryWindow
-from linnet.places.items import Body, Changed
+from linnet.places.items import Body, Changed, DeliveryWindow
 
 PLACE = TopicId(bytes(32))
 SMALL = Changed(PLACE, 1, "_a", b"")

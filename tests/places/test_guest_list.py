@@ -7,14 +7,15 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 from tests.places.malice import Altering, AnySend, MaliciousWorld, Twist
+from tests.places.sharing import entered_place
 
 from linnet.core.reasons import Reason
 from linnet.places import guest_list
-from linnet.places.channel.roll import LINE_BYTES
+from linnet.places.channel.membership import LINE_BYTES
 from linnet.places.commands import Eject
 from linnet.places.config import PlacesConfig
 from linnet.places.messages import RollIs
-from linnet.sim.places_world import HOST, PlacesWorld
+from linnet.sim.places.world import HOST, PlacesWorld
 
 
 def full(world: PlacesWorld) -> None:
@@ -55,10 +56,7 @@ def test_who_was_put_out_is_not_on_the_roll_of_whoever_comes_later() -> None:
 
 
 def test_a_guest_that_crashes_before_it_knows_learns_later() -> None:
-    world = PlacesWorld(4, seed=24, config=PlacesConfig(fanout=2))
-    world.found()
-    for name in world.guests:
-        world.enter(name)
+    world = entered_place(4, 24, config=PlacesConfig(fanout=2))
     world.crash("guest3")
     world.restart("guest3")
     world.network.run(world.network.elapsed + 30)

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import pytest
+from tests.places.sealed.scene import Node
+from tests.places.sharing import entered_place
 
 from linnet.core.effects import AfterCommit, Send
 from linnet.core.inputs import Received
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
-from linnet.places.channel.packet import render
+from linnet.identity.keys import SigningKey
+from linnet.machine.commands import Declined
+from linnet.machine.outbox import Outbox
+from linnet.places.channel.packet import Modifier, render
 from linnet.places.commands import Talked, TalkTo
 from linnet.places.config import PlacesConfig
+from linnet.places.deed import Policy, sign_deed
+from linnet.places.guest_requests import GuestRequests
 from linnet.places.messages import Heard
-from linnet.places.multicast.sealed_requests import RequestSender
-from linnet.sim.luck import SeededEntropy
-from linnet.sim.places_world import HOST, PlacesWorld
-from linnet.trace.records import Record
+from linnet.places.multicast.sealed_requests import PATIENCE, TALK_PIECE, RequestSender
+from linnet.places.place_setup import Parts
+from linnet.sim.clock import START
+from linnet.sim.places.world import HOST, PlacesWorld
+from linnet.sim.seeded_random import SeededEntropy
+from linnet.testing.identities import known_identity
+from linnet.trace.records import Kind, Record
 
 
 def test_without_a_host_nobody_hears_a_request_and_that_is_said() -> None:
-    world = PlacesWorld(1, seed=14)
-    world.found()
-    world.enter("guest0")
+    world = entered_place(1, 14)
     world.crash(HOST)
     result = world.answered(world.ask("guest0", TalkTo(world.place, "_message", body=b"x", patience=5.0)))
     assert isinstance(result, Declined)
@@ -30,10 +37,7 @@ def test_without_a_host_nobody_hears_a_request_and_that_is_said() -> None:
 
 
 def test_a_request_to_a_host_who_is_away_is_refused_by_that_also_where_others_are_between() -> None:
-    world = PlacesWorld(4, seed=14, config=PlacesConfig(fanout=1, upstreams=1))
-    world.found()
-    for name in world.guests:
-        world.enter(name)
+    world = entered_place(4, 14, config=PlacesConfig(fanout=1, upstreams=1))
     world.network.run(world.network.elapsed + 5)
     world.crash(HOST)
     request = world.ask("guest3", TalkTo(world.place, "_message", body=b"x", patience=5.0))
@@ -61,3 +65,36 @@ def test_the_host_hears_guests_and_nobody_else(is_in: bool) -> None:
     assert any(isinstance(each, Send) and isinstance(each.message, Heard) for each in promised) is is_in
     reasons = [effect.reason for effect in effects if isinstance(effect, Record)]
     assert (Reason.NOT_A_MEMBER in reasons) is not is_in
+
+
+@pytest.mark.parametrize("operator", ["=", "+", "-"])
+def test_a_request_that_would_change_state_is_refused_by_the_host_as_well(operator: str) -> None:
+    """A guest that does not obey its own machine sends it straight to the host's device."""
+    world = entered_place(1, 15)
+    who, host = world.identities["guest0"], world.peer(HOST)
+    talking = RequestSender(world.place, who.device, who.card, world.config, SeededEntropy(15, "talk"))
+    modifiers = (Modifier(":", "_mood", b"good"), Modifier(operator, "_topic", b"mine"))
+    (piece,) = talking.say(host, render(modifiers, "_message") + b"psst")[1]
+    effects = world.network.machine(host).handle(Received(who.peer, piece), world.network.now)
+    note = f"request: {operator}_topic in a request"
+    assert effects == [
+        Record(Kind.REJECTED, world.place, peer=who.peer, reason=Reason.NOT_ALLOWED, note=note)
+    ]
+
+
+def test_a_request_that_is_never_finished_leaves_room_for_others_after_a_while() -> None:
+    host, ann, ben = (known_identity(name) for name in ("host", "ann", "ben"))
+    deed = sign_deed(SigningKey(b"p" * 32), 1, Policy.PUBLIC, host.author)
+    config, out = PlacesConfig(talks_open=1), Outbox()
+    requests = GuestRequests(Parts(deed, Node("host").context, config, out))
+    entropy = SeededEntropy(3, "talk")
+    senders = (RequestSender(deed.place, who.device, who.card, config, entropy) for who in (ann, ben))
+    (unfinished, *_), (whole,) = (
+        sender.say(host.peer, b"_request\n" + bytes(size))[1]
+        for sender, size in zip(senders, (TALK_PIECE, 4), strict=True)
+    )
+    assert requests.handle_talk(ann.peer, unfinished, True, START) is None
+    assert requests.handle_talk(ben.peer, whole, True, START + PATIENCE - 1) is None
+    assert requests.handle_talk(ben.peer, whole, True, START + PATIENCE) is not None
+    reasons = [each.reason for each in out.take() if isinstance(each, Record)]
+    assert reasons == [Reason.TOO_MANY, Reason.TIMEOUT]

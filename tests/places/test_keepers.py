@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.places.sharing import announced, bodies
 
 from linnet.core.reasons import Reason
+from linnet.machine.commands import Declined
 from linnet.peer.config import PeerConfig
 from linnet.places.channel.fragment_store import Fragments
 from linnet.places.channel.packet import Modifier
 from linnet.places.commands import (
     Announce,
     Announced,
+    ChangePlace,
     Eject,
     EnterPlace,
-    HostPlace,
+    GuestsAre,
+    ListGuests,
     ListPlaces,
     Look,
     ObjectsAre,
@@ -26,7 +30,7 @@ from linnet.places.deed import Policy
 from linnet.places.sealed.epoch_keys import Ring
 from linnet.rooms.config import RelayConfig, RelayPolicy
 from linnet.sim.links import LinkModel, named_latency
-from linnet.sim.places_world import HINTS, HOST, PlacesWorld
+from linnet.sim.places.world import HINTS, HOST, PlacesWorld
 from linnet.store.memory import MemoryStore
 from linnet.trace.columns import ColumnTrace
 from linnet.trace.records import Kind
@@ -57,7 +61,7 @@ class KeptWorld(PlacesWorld):
     def kept(self, policy: Policy = Policy.PRIVATE) -> None:
         """Found it, and name the keeper."""
         self.found(policy)
-        self.obtain(HOST, HostPlace(self.place, keepers=(self.contact(KEEPER),)), PlaceIs)
+        self.obtain(HOST, ChangePlace(self.place, keepers=(self.contact(KEEPER),)), PlaceIs)
         self.network.run(self.network.elapsed + 5)
 
     def places(self, name: str) -> tuple[PlaceIs, ...]:
@@ -65,15 +69,6 @@ class KeptWorld(PlacesWorld):
 
     def run(self, seconds: float) -> None:
         self.network.run(self.network.elapsed + seconds)
-
-
-def announced(world: PlacesWorld, body: bytes, *modifiers: Modifier) -> int:
-    return world.obtain(HOST, Announce(world.place, "_message", modifiers, body), Announced).message
-
-
-def bodies(world: PlacesWorld, name: str, first: int = 0) -> list[bytes]:
-    said = sorted(world.said.get(name, {}).items())
-    return [body for message, body in said if message >= first and body]
 
 
 def everything(store: MemoryStore, world: PlacesWorld) -> Iterator[bytes]:
@@ -155,7 +150,7 @@ def test_a_keeper_that_is_named_late_gets_all_that_was_said_and_serves_on_after_
     world.run(2)
     world.crash("guest1")
     announced(world, b"two")
-    world.obtain(HOST, HostPlace(world.place, keepers=(world.contact(KEEPER),)), PlaceIs)
+    world.obtain(HOST, ChangePlace(world.place, keepers=(world.contact(KEEPER),)), PlaceIs)
     world.run(20)
     (status,) = world.places(KEEPER)
     assert (status.fragment, status.missing) == (world.status(HOST).fragment, 0)
@@ -209,7 +204,7 @@ def test_a_keeper_that_the_deed_names_no_more_keeps_nothing() -> None:
     announced(world, b"one")
     world.run(5)
     assert world.stores[KEEPER].log.kept(world.place).units > 0
-    world.obtain(HOST, HostPlace(world.place, keepers=()), PlaceIs)
+    world.obtain(HOST, ChangePlace(world.place, keepers=()), PlaceIs)
     announced(world, b"two")
     world.run(5)
     assert world.places(KEEPER) == ()
@@ -272,3 +267,126 @@ def test_with_loss_too_host_and_guests_who_take_turns_hear_everything(seed: int)
         assert bodies(world, name, first) == [b"round %d" % number for number in range(4)], name
     assert b"round 3" not in bodies(world, "guest3", first)
     assert b"round 1" in bodies(world, "guest3", first)
+
+
+COHOST, GUEST, OTHER = "guest1", "guest2", "guest3"
+
+
+def shared_and_kept(policy: Policy, seed: int, trace: ColumnTrace | None = None) -> KeptWorld:
+    """A place with a co-host, and a keeper that allows the host alone."""
+    world = KeptWorld(3, seed, RelayConfig(policy=RelayPolicy.ALLOW), trace=trace)
+    world.found(policy)
+    allow(world, HOST)
+    people = (world.identities[COHOST].author,)
+    world.obtain(HOST, ChangePlace(world.place, None, people, (world.contact(KEEPER),)), PlaceIs)
+    for name in (COHOST, GUEST, OTHER):
+        world.enter(name)
+    world.run(5)
+    return world
+
+
+def allow(world: KeptWorld, name: str) -> None:
+    """The keeper allows this one alone, from its next start on, which is now."""
+    world.relay = RelayConfig(policy=RelayPolicy.ALLOW, allow=(world.identities[name].author,))
+    world.crash(KEEPER)
+    world.run(1)
+    world.restart(KEEPER)
+    world.run(1)
+
+
+def says(world: KeptWorld, name: str, body: bytes) -> None:
+    world.obtain(name, Announce(world.place, "_message", (), body), Announced)
+    world.run(5)
+
+
+@pytest.mark.parametrize("policy", [Policy.PUBLIC, Policy.CLOSED])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_the_co_host_says_is_kept_and_given_to_a_guest_who_comes_back(policy: Policy, seed: int) -> None:
+    trace = ColumnTrace()
+    world = shared_and_kept(policy, seed, trace)
+    says(world, HOST, b"one")
+    world.crash(GUEST)
+    world.crash(HOST)
+    says(world, COHOST, b"two")
+    world.run(60)
+    assert world.places(KEEPER)[0].term == world.status(COHOST).term == 2
+    world.crash(COHOST)
+    world.crash(OTHER)
+    world.restart(GUEST)
+    world.run(60)
+    assert bodies(world, GUEST)[-2:] == [b"one", b"two"]
+    world.restart(OTHER)
+    world.restart(COHOST)
+    world.restart(HOST)
+    world.run(120)
+    says(world, HOST, b"three")
+    assert bodies(world, GUEST)[-3:] == [b"one", b"two", b"three"]
+    stale = [row for row in trace.rows() if row.note is not None and "it knows term" in row.note]
+    assert len(stale) < 10, "nobody goes in circles"
+
+
+def test_a_keeper_that_missed_a_term_learns_it_from_a_guest_and_lets_it_in() -> None:
+    trace = ColumnTrace()
+    world = shared_and_kept(Policy.PUBLIC, 3, trace)
+    says(world, HOST, b"one")
+    world.crash(KEEPER)
+    world.crash(HOST)
+    says(world, COHOST, b"two")
+    world.crash(COHOST)
+    world.crash(GUEST)
+    world.restart(KEEPER)
+    world.run(120)
+    assert world.peer(KEEPER) in world.status(OTHER).upstreams
+    (kept,) = world.places(KEEPER)
+    assert (kept.term, kept.missing) == (2, 0)
+    stale = [row for row in trace.rows() if row.note is not None and "it knows term" in row.note]
+    assert len(stale) < 10
+    world.crash(OTHER)
+    world.restart(GUEST)
+    world.run(60)
+    assert bodies(world, GUEST)[-2:] == [b"one", b"two"]
+
+
+@pytest.mark.parametrize("policy", [Policy.PUBLIC, Policy.ANONYMOUS])
+def test_a_keeper_is_no_guest(policy: Policy) -> None:
+    world = shared_and_kept(policy, 4)
+    for number in range(4):
+        says(world, HOST if number % 2 else COHOST, b"%d" % number)
+    world.crash(KEEPER)
+    says(world, COHOST, b"five")
+    world.restart(KEEPER)
+    world.run(120)
+    (kept,) = world.places(KEEPER)
+    assert kept.role == "keeper"
+    assert kept.fragment == world.status(COHOST).fragment
+    guests = world.obtain(COHOST, ListGuests(world.place), GuestsAre)
+    assert world.identities[KEEPER].author not in [each.nym for each in guests.guests]
+
+
+@pytest.mark.parametrize("policy", [Policy.PUBLIC, Policy.ANONYMOUS])
+def test_who_is_named_as_a_keeper_and_knocks_is_not_let_in(policy: Policy) -> None:
+    """It allows nobody, so it keeps nothing, and its own application asks to come in instead."""
+    world = KeptWorld(1, 6, RelayConfig(policy=RelayPolicy.ALLOW))
+    world.found(policy)
+    world.obtain(HOST, ChangePlace(world.place, None, (), (world.contact(KEEPER),)), PlaceIs)
+    says(world, HOST, b"one")
+    entry = EnterPlace(world.place, (world.contact(HOST),))
+    assert world.obtain(KEEPER, entry, Declined).reason is Reason.NOT_ALLOWED
+    guests = world.obtain(HOST, ListGuests(world.place), GuestsAre)
+    assert world.identities[KEEPER].author not in [each.nym for each in guests.guests]
+
+
+def test_somebody_whom_the_relay_does_not_allow_cannot_use_the_name_of_one_whom_it_does() -> None:
+    trace = ColumnTrace()
+    world = KeptWorld(2, 5, RelayConfig(policy=RelayPolicy.ALLOW), trace=trace)
+    # The host is not allowed; that the deed names somebody as co-host who is makes no difference.
+    world.found(Policy.PUBLIC)
+    allow(world, GUEST)
+    people = (world.identities[GUEST].author,)
+    world.obtain(HOST, ChangePlace(world.place, None, people, (world.contact(KEEPER),)), PlaceIs)
+    says(world, HOST, b"one")
+    assert world.places(KEEPER) == ()
+    said = [
+        row.note for row in trace.rows() if row.node == world.peer(HOST) and row.reason == Reason.NOT_ALLOWED
+    ]
+    assert said == ["a keeper says no: not_allowed"]

@@ -6,10 +6,10 @@ import pytest
 from tests.places.sharing import COHOST, run, says, shared_place
 
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
+from linnet.machine.commands import Declined
 from linnet.places.commands import Admit, Announced, AtDoor, Entered, EnterPlace, GuestsAre, ListGuests
 from linnet.places.deed import Policy
-from linnet.sim.places_world import HOST, PlacesWorld
+from linnet.sim.places.world import HOST, PlacesWorld
 
 STRANGER = "guest3"
 ADMITTING = (Policy.CLOSED, Policy.PRIVATE)
@@ -130,6 +130,4 @@ def test_a_guest_who_may_not_speak_lets_nobody_in_while_the_voice_is_away() -> N
     world.crash(HOST)
     world.crash(COHOST)
     run(world, 1)
-    turned = world.answered(world.ask(STRANGER, knock(world, "guest2")))
-    assert isinstance(turned, Declined)
-    assert turned.reason is Reason.TIMEOUT
+    assert world.obtain(STRANGER, knock(world, "guest2"), Declined).reason is Reason.TIMEOUT

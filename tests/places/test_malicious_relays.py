@@ -7,6 +7,7 @@ each test all honest guests end with everything that the host said and with its 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import cycle
 from random import Random
@@ -26,10 +27,10 @@ from linnet.peer.interface import Input
 from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Announce, Announced
 from linnet.places.config import PlacesConfig
-from linnet.places.messages import Decision, DeedIs, Enter, Replayed, RollIs, StateIs
+from linnet.places.messages import Decision, DeedIs, Enter, Replay, Replayed, RollIs, StateIs
 from linnet.places.multicast.fragmentation import Head, encode_head
 from linnet.places.multicast.tree import RESERVE
-from linnet.sim.places_world import HOST
+from linnet.sim.places.world import HOST
 from linnet.trace.records import Kind
 
 encode_tail = msgspec.msgpack.Encoder().encode
@@ -259,10 +260,44 @@ def test_a_decision_with_an_altered_notice_is_refused_by_name() -> None:
     assert world.liars_named(Reason.BAD_SIGNATURE)
 
 
-def test_a_decision_that_tells_of_fragments_that_nobody_said_costs_one_question() -> None:
-    world = course(lambda: Altering(Decision, lambda decision: replace(decision, next=10**9)))
+class Counted(Twist):
+    """An honest node of which it is known how often it asked for each fragment."""
+
+    def __init__(self) -> None:
+        self.asked: Counter[int | None] = Counter()
+
+    def sends(self, send: AnySend) -> Sequence[AnySend]:
+        if isinstance(send.message, Replay):
+            self.asked[send.message.fragment] += 1
+        return [send]
+
+
+class CountingWorld(MaliciousWorld):
+    @property
+    def honest(self) -> list[str]:
+        return [name for name in self.guests if isinstance(self.twists[name], Counted)]
+
+
+def test_of_fragments_that_nobody_said_the_last_alone_is_asked_for_a_few_times() -> None:
+    lie = Altering(Decision, lambda decision: replace(decision, next=10**9))
+    twists = {f"guest{number}": lie if number in (0, 3) else Counted() for number in range(9)}
+    world = CountingWorld(9, 1, twists, config=PlacesConfig(fanout=3))
+    play(world, 8, 60.0)
+    assert len(world.honest) == 7
     assert world.complete() == []
-    assert [world.status(name).missing for name in world.honest] == [0] * len(world.honest)
+    assert [world.status(name).missing for name in world.honest] == [0] * 7
+    last = world.status(HOST).fragment
+    asked = Counter(
+        {
+            (name, fragment): times
+            for name, twist in twists.items()
+            if isinstance(twist, Counted)
+            for fragment, times in twist.asked.items()
+            if fragment is not None and fragment > last
+        }
+    )
+    assert {fragment for _, fragment in asked} == {10**9 - 1}
+    assert set(asked.values()) == {PlacesConfig().replay_tries}
 
 
 def test_who_turns_guests_away_or_sends_them_nowhere_is_gone_around() -> None:

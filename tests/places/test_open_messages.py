@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 from tests.places.sharing import COHOST, assert_one_line, heard, run, says, shared_place, split
+from tests.raised import reason_of
 
 from linnet.core.errors import Refused
 from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
+from linnet.machine.commands import Declined
 from linnet.places.commands import Announce, Announced, AnnounceMore
 from linnet.places.host_terms import KEPT, OpenMessages
-from linnet.sim.places_world import HOST, PlacesWorld
+from linnet.sim.places.world import HOST, PlacesWorld
 from linnet.store.memory import MemoryStore
 
 PLACE = TopicId(bytes(32))
@@ -43,9 +44,8 @@ def test_the_rest_of_a_message_that_was_cut_is_refused_and_gets_into_no_other_on
     other = opens(world, HOST, b"another;")
     assert other not in files, "no open message has a number by which an application may mean one that is cut"
     for message in files:
-        rest = world.answered(world.ask(HOST, AnnounceMore(world.place, message, b"rest", False)))
-        assert isinstance(rest, Declined)
-        assert rest.reason is Reason.STALE
+        declined = world.obtain(HOST, AnnounceMore(world.place, message, b"rest", False), Declined)
+        assert declined.reason is Reason.STALE
     world.obtain(HOST, AnnounceMore(world.place, other, b"end", False), Announced)
     says(world, HOST, "file 0, all of it")
     run(world, 20)
@@ -60,9 +60,7 @@ def test_a_message_goes_on_in_its_term_and_after_it_no_more() -> None:
     unfinished.check(8, 2)
     assert not unfinished.is_taken(7, 2)
     assert unfinished.is_taken(7, 3)
-    with pytest.raises(Refused) as refused:
-        unfinished.check(7, 3)
-    assert refused.value.reason is Reason.STALE
+    assert reason_of(Refused, unfinished.check, 7, 3) is Reason.STALE
     unfinished.ended(7)
     unfinished.check(7, 3)
 

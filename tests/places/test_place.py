@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.places.sharing import announced, bodies, entered_place
 
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined, Done
+from linnet.machine.commands import Declined, Done
 from linnet.peer.config import LinkConfig, PeerConfig
 from linnet.places.channel.packet import Modifier
 from linnet.places.commands import (
@@ -13,11 +14,11 @@ from linnet.places.commands import (
     Announce,
     Announced,
     AnnounceMore,
+    ChangePlace,
     Eject,
     Entered,
     EnterPlace,
     GuestsAre,
-    HostPlace,
     LeavePlace,
     ListGuests,
     Look,
@@ -31,24 +32,11 @@ from linnet.places.commands import (
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy
 from linnet.sim.links import LinkModel, named_latency
-from linnet.sim.places_world import HINTS, HOST, PlacesWorld
-
-
-def announced(world: PlacesWorld, body: bytes, *modifiers: Modifier, method: str = "_message") -> int:
-    return world.obtain(HOST, Announce(world.place, method, modifiers, body), Announced).message
-
-
-def bodies(world: PlacesWorld, name: str, first: int) -> list[bytes]:
-    """What a node heard, without keep-alives and notices."""
-    said = sorted(world.said.get(name, {}).items())
-    return [body for message, body in said if message >= first and body]
+from linnet.sim.places.world import HINTS, HOST, PlacesWorld
 
 
 def test_a_host_announces_and_every_guest_hears_it_and_sees_the_state() -> None:
-    world = PlacesWorld(3, seed=1)
-    world.found()
-    for name in world.guests:
-        world.enter(name)
+    world = entered_place(3, 1)
     first = announced(world, b"hello", Modifier("=", "_topic", b"tea"))
     announced(world, b"again")
     world.network.run(world.network.elapsed + 5)
@@ -102,17 +90,14 @@ def test_who_is_rejected_hears_why() -> None:
     world.network.run(world.network.elapsed + 2)
     (knocked,) = world.knocked
     redirect = (Modifier(":", "_place", b"lt1elsewhere"),)
-    world.obtain(HOST, Reject(world.place, knocked.nym, modifiers=redirect, text=b"not today"), Done)
+    world.obtain(HOST, Reject(world.place, knocked.nym, modifiers=redirect, body=b"not today"), Done)
     turned = world.answered(request)
     assert isinstance(turned, Turned)
     assert (turned.method, turned.modifiers, turned.text) == ("_failure_place_enter", redirect, b"not today")
 
 
 def test_who_is_ejected_gets_the_notice_and_nothing_after_it() -> None:
-    world = PlacesWorld(3, seed=5)
-    world.found()
-    for name in world.guests:
-        world.enter(name)
+    world = entered_place(3, 5)
     first = announced(world, b"one")
     nym = world.identities["guest1"].author
     world.network.run(world.network.elapsed + 3)
@@ -122,9 +107,8 @@ def test_who_is_ejected_gets_the_notice_and_nothing_after_it() -> None:
     assert bodies(world, "guest0", first) == [b"one", b"two"]
     assert bodies(world, "guest1", first) == [b"one"]
     assert max(world.said["guest1"]) == notice
-    nothing_to_leave = world.answered(world.ask("guest1", LeavePlace(world.place, for_good=True)))
-    assert isinstance(nothing_to_leave, Declined)
-    assert nothing_to_leave.reason is Reason.NOT_A_MEMBER
+    declined = world.obtain("guest1", LeavePlace(world.place, for_good=True), Declined)
+    assert declined.reason is Reason.NOT_A_MEMBER
     assert world.status("guest0").generation == 1
     guests = world.obtain(HOST, ListGuests(world.place), GuestsAre).guests
     assert [each.nym for each in guests] == sorted(
@@ -136,10 +120,7 @@ def test_who_is_ejected_gets_the_notice_and_nothing_after_it() -> None:
 
 
 def test_a_large_body_streams_and_small_messages_go_in_between() -> None:
-    world = PlacesWorld(2, seed=6)
-    world.found()
-    for name in world.guests:
-        world.enter(name)
+    world = entered_place(2, 6)
     large = world.obtain(HOST, Announce(world.place, "_file", body=b"a" * 300_000, more=True), Announced)
     small = announced(world, b"in between")
     world.obtain(HOST, AnnounceMore(world.place, large.message, b"b" * 200_000, False), Announced)
@@ -150,10 +131,7 @@ def test_a_large_body_streams_and_small_messages_go_in_between() -> None:
 
 
 def test_more_guests_than_the_host_sends_to_hear_through_others() -> None:
-    world = PlacesWorld(12, seed=7, config=PlacesConfig(fanout=3))
-    world.found()
-    for name in world.guests:
-        world.enter(name)
+    world = entered_place(12, 7, config=PlacesConfig(fanout=3))
     first = announced(world, b"hello")
     world.network.run(world.network.elapsed + 10)
     assert all(bodies(world, name, first) == [b"hello"] for name in world.guests)
@@ -162,12 +140,9 @@ def test_more_guests_than_the_host_sends_to_hear_through_others() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_lost_on_the_way_is_asked_for(seed: int) -> None:
-    world = PlacesWorld(
-        6, seed=seed, links=LinkModel(named_latency("aws"), loss=0.05), config=PlacesConfig(fanout=3)
+    world = entered_place(
+        6, seed, links=LinkModel(named_latency("aws"), loss=0.05), config=PlacesConfig(fanout=3)
     )
-    world.found()
-    for name in world.guests:
-        world.enter(name)
     first = announced(world, b"0", Modifier("=", "_count", b"0"))
     for number in range(1, 20):
         announced(world, str(number).encode(), Modifier("=", "_count", str(number).encode()))
@@ -181,10 +156,7 @@ def test_what_is_lost_on_the_way_is_asked_for(seed: int) -> None:
 
 
 def test_after_a_crash_of_host_and_guest_everything_goes_on() -> None:
-    world = PlacesWorld(3, seed=8)
-    world.found()
-    for name in world.guests:
-        world.enter(name)
+    world = entered_place(3, 8)
     first = announced(world, b"one", Modifier("=", "_topic", b"tea"))
     world.network.run(world.network.elapsed + 3)
     world.crash("guest1")
@@ -204,10 +176,7 @@ def test_after_a_crash_of_host_and_guest_everything_goes_on() -> None:
 
 
 def test_a_body_that_is_under_way_when_a_guest_crashes_comes_whole_and_only_once() -> None:
-    world = PlacesWorld(2, seed=8)
-    world.found()
-    for name in world.guests:
-        world.enter(name)
+    world = entered_place(2, 8)
     whole = bytes(range(250)) * 16_000
     opened = world.obtain(HOST, Announce(world.place, "_file", body=whole[:2_000_000], more=True), Announced)
     world.network.run(world.network.elapsed + 3)
@@ -281,19 +250,13 @@ def test_who_disconnects_comes_in_again_unasked() -> None:
 
 
 def test_a_guest_may_not_speak() -> None:
-    world = PlacesWorld(1, seed=10)
-    world.found()
-    world.enter("guest0")
-    result = world.answered(world.ask("guest0", Announce(world.place, "_message", body=b"x")))
-    assert isinstance(result, Declined)
-    assert result.reason is Reason.NOT_A_PUBLISHER
+    world = entered_place(1, 10)
+    declined = world.obtain("guest0", Announce(world.place, "_message", body=b"x"), Declined)
+    assert declined.reason is Reason.NOT_A_PUBLISHER
 
 
 def test_a_guest_talks_to_the_host_through_others_who_cannot_read_it() -> None:
-    world = PlacesWorld(5, seed=11, config=PlacesConfig(fanout=1, upstreams=1))
-    world.found()
-    for name in world.guests:
-        world.enter(name)
+    world = entered_place(5, 11, config=PlacesConfig(fanout=1, upstreams=1))
     world.network.run(world.network.elapsed + 5)
     assert world.status("guest4").upstreams == (world.identities["guest3"].peer,), "a chain"
     mood = Modifier(":", "_mood", b"good")
@@ -305,19 +268,14 @@ def test_a_guest_talks_to_the_host_through_others_who_cannot_read_it() -> None:
 
 
 def test_a_request_that_would_change_state_is_declined() -> None:
-    world = PlacesWorld(1, seed=12)
-    world.found()
-    world.enter("guest0")
+    world = entered_place(1, 12)
     talk = TalkTo(world.place, "_message", (Modifier("=", "_topic", b"mine"),), b"x")
     result = world.answered(world.ask("guest0", talk))
     assert isinstance(result, Declined)
 
 
 def test_who_leaves_for_good_is_told_to_all_and_hears_no_more() -> None:
-    world = PlacesWorld(2, seed=13)
-    world.found()
-    for name in world.guests:
-        world.enter(name)
+    world = entered_place(2, 13)
     first = announced(world, b"one")
     world.network.run(world.network.elapsed + 3)
     world.obtain("guest1", LeavePlace(world.place, for_good=True), Talked)
@@ -329,10 +287,7 @@ def test_who_leaves_for_good_is_told_to_all_and_hears_no_more() -> None:
 
 
 def test_a_newcomer_is_told_all_membership_however_many_pages_it_takes() -> None:
-    world = PlacesWorld(70, seed=15)
-    world.found()
-    for name in world.guests:
-        world.enter(name)
+    world = entered_place(70, 15)
     first = announced(world, b"hello")
     world.network.run(world.network.elapsed + 10)
     assert world.status("guest69").guests == 70
@@ -340,12 +295,9 @@ def test_a_newcomer_is_told_all_membership_however_many_pages_it_takes() -> None
 
 
 def test_a_cohost_speaks_while_the_host_is_away() -> None:
-    world = PlacesWorld(3, seed=16)
-    world.found()
-    for name in world.guests:
-        world.enter(name)
+    world = entered_place(3, 16)
     cohost = world.identities["guest0"].author
-    world.obtain(HOST, HostPlace(world.place, cohosts=(cohost,)), PlaceIs)
+    world.obtain(HOST, ChangePlace(world.place, cohosts=(cohost,)), PlaceIs)
     first = announced(world, b"by the host", Modifier("=", "_topic", b"tea"))
     world.network.run(world.network.elapsed + 5)
     world.crash(HOST)
@@ -365,9 +317,7 @@ def test_a_cohost_speaks_while_the_host_is_away() -> None:
 
 
 def test_a_host_that_restarts_and_says_nothing_still_gives_signs_of_life() -> None:
-    world = PlacesWorld(1, seed=17)
-    world.found()
-    world.enter("guest0")
+    world = entered_place(1, 17)
     world.network.run(world.network.elapsed + 3)
     world.crash(HOST)
     world.restart(HOST)

@@ -20,7 +20,7 @@ from linnet.places.guest_requests import GuestRequests
 from linnet.places.messages import Heard, Talk, Unheard
 from linnet.places.multicast.sealed_requests import RequestSender, sign_heard
 from linnet.places.place_setup import Parts
-from linnet.sim.luck import SeededEntropy
+from linnet.sim.seeded_random import SeededEntropy
 from linnet.testing.identities import known_identity
 
 HOST, ASKER = known_identity("host"), known_identity("asker")
@@ -41,7 +41,7 @@ class Circle:
             peer: Parts(DEED, Node(name).context, CONFIG, out)
             for name, (peer, out) in zip(RELAYS, self.outboxes.items(), strict=True)
         }
-        self.talks = {peer: GuestRequests(parts, self.outboxes[peer]) for peer, parts in self.parts.items()}
+        self.talks = {peer: GuestRequests(parts) for peer, parts in self.parts.items()}
         self.first, self.second, self.third = self.talks
         self.sent: Counter[str] = Counter()
         """By the relays."""
@@ -124,7 +124,7 @@ def test_one_that_comes_back_to_who_made_it_goes_no_further() -> None:
     asker = Parts(DEED, Node("asker").context, CONFIG, out)
     asker.tree.connect_up(world.first)
     back = replace(world.ask(), hops=3)
-    GuestRequests(asker, out).handle_talk(world.third, back, True, world.now)
+    GuestRequests(asker).handle_talk(world.third, back, True, world.now)
     sends = [effect for effect in out.take() if isinstance(effect, Send)]
     assert sends == [Send(world.third, Unheard(DEED.place, ASKER.peer, back.request))]
 

@@ -8,7 +8,7 @@ from tests.places.sharing import COHOST, assert_one_line, heard, run, says, shar
 from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Announce, Announced, Entered, EnterPlace, GuestsAre, ListGuests
 from linnet.places.items import AGAIN, Said
-from linnet.sim.places_world import HOST
+from linnet.sim.places.world import HOST
 
 
 def test_what_was_said_on_both_sides_of_a_split_is_there_once_in_the_end() -> None:

@@ -1,14 +1,33 @@
-"""The voice is handed over, refused or taken: by who may, in a term in which nothing more is said."""
+"""The voice of a place goes from one to another, and those who were away learn of the terms since."""
 
 from __future__ import annotations
 
+import msgspec
 import pytest
-from tests.places.sharing import COHOST, assert_one_line, everybody, heard, run, says, shared_place
+from tests.places.sharing import (
+    COHOST,
+    assert_one_line,
+    everybody,
+    heard,
+    run,
+    says,
+    share,
+    shared_place,
+    split,
+)
 
+from linnet.core.errors import RemoteError
+from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
+from linnet.identity.keys import SigningKey
+from linnet.machine.commands import Declined
 from linnet.places.commands import Announce, Announced, AnnounceMore
-from linnet.sim.places_world import HOST
+from linnet.places.deed import Policy, sign_deed
+from linnet.places.host_terms import check_yield, sign_yield
+from linnet.places.messages import Yield
+from linnet.sim.clock import START
+from linnet.sim.places.world import HOST, PlacesWorld
+from linnet.testing.identities import known_identity
 
 
 def test_the_host_hands_over_to_a_co_host_and_takes_the_voice_back() -> None:
@@ -39,9 +58,8 @@ def test_both_speak_at_once_and_nothing_is_lost() -> None:
 def test_a_voice_in_the_middle_of_a_message_refuses_and_that_binds_who_ranks_below() -> None:
     world = shared_place(3, seed=3)
     begun = world.obtain(HOST, Announce(world.place, "_file", body=b"a" * 100, more=True), Announced)
-    refused = world.answered(world.ask(COHOST, Announce(world.place, "_message", body=b"me too")))
-    assert isinstance(refused, Declined)
-    assert refused.reason is Reason.IN_USE
+    declined = world.obtain(COHOST, Announce(world.place, "_message", body=b"me too"), Declined)
+    assert declined.reason is Reason.IN_USE
     world.obtain(HOST, AnnounceMore(world.place, begun.message, b"b", False), Announced)
     says(world, COHOST, "now")
     run(world, 10)
@@ -55,9 +73,8 @@ def test_the_host_is_not_bound_by_a_refusal() -> None:
     run(world, 5)
     says(world, HOST, "enough")
     run(world, 5)
-    rest = world.answered(world.ask(COHOST, AnnounceMore(world.place, begun.message, b"b", False)))
-    assert isinstance(rest, Declined)
-    assert rest.reason is Reason.STALE
+    declined = world.obtain(COHOST, AnnounceMore(world.place, begun.message, b"b", False), Declined)
+    assert declined.reason is Reason.STALE
     assert b"enough" in world.said["guest2"].values()
 
 
@@ -119,3 +136,85 @@ def test_a_word_that_waits_for_its_turn_is_not_overtaken_by_the_next_one() -> No
     for request in (first, second):
         assert isinstance(world.network.answers.get(request), Announced)
     assert heard(world, HOST) == ["before", "one", "two"]
+
+
+ANNA, EVE = known_identity("anna"), known_identity("eve")
+DEED = sign_deed(SigningKey(b"p" * 32), 1, Policy.PUBLIC, known_identity("bob").author, (ANNA.author,))
+
+
+def refused(asked: Yield, link: PeerId = ANNA.peer) -> Reason:
+    with pytest.raises(RemoteError) as raised:
+        check_yield(asked, DEED, link, START)
+    return raised.value.reason
+
+
+def test_a_co_host_may_ask() -> None:
+    check_yield(sign_yield(ANNA.device, ANNA.card, DEED.place, 3), DEED, ANNA.peer, START)
+
+
+def test_others_may_not_and_nobody_for_somebody_else() -> None:
+    asked = sign_yield(ANNA.device, ANNA.card, DEED.place, 3)
+    assert refused(asked, EVE.peer) is Reason.REPLAYING
+    assert refused(sign_yield(EVE.device, EVE.card, DEED.place, 3), EVE.peer) is Reason.NOT_A_PUBLISHER
+    assert refused(sign_yield(EVE.device, ANNA.card, DEED.place, 3)) is Reason.BAD_SIGNATURE
+    assert refused(msgspec.structs.replace(asked, term=4)) is Reason.BAD_SIGNATURE
+    assert refused(msgspec.structs.replace(asked, place=ANNA.author)) is Reason.UNKNOWN
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_host_that_was_away_catches_up_and_speaks_again(seed: int) -> None:
+    world = shared_place(4, seed)
+    says(world, HOST, "by the host")
+    run(world, 5)
+    world.crash(HOST)
+    run(world, 5)
+    says(world, COHOST, "by the co-host")
+    run(world, 5)
+    world.restart(HOST)
+    run(world, 60)
+    assert heard(world, HOST) == ["by the host", "by the co-host"]
+    assert world.status(HOST).voice == world.identities[COHOST].peer, (
+        "it listens until it has something to say"
+    )
+    says(world, HOST, "by the host again")
+    run(world, 60)
+    assert_one_line(world, ["by the host", "by the co-host", "by the host again"])
+    assert world.status(COHOST).voice == world.identities[HOST].peer
+    assert world.status(COHOST).term == 3
+
+
+def test_guests_who_stayed_with_the_old_voice_move_on_by_themselves() -> None:
+    world = shared_place(5, seed=4)
+    says(world, HOST, "before")
+    run(world, 5)
+    split(world, COHOST, "guest1", "guest2")
+    run(world, 10)
+    says(world, COHOST, "there")
+    run(world, 60)
+    world.network.heal()
+    run(world, 400)
+    assert_one_line(world, ["before", "there"])
+    assert world.status("guest4").term == 2
+
+
+def test_who_comes_later_can_check_what_a_former_co_host_said() -> None:
+    world = PlacesWorld(4, seed=11)
+    world.found(Policy.CLOSED)
+    world.welcomes = True
+    for name in ("guest0", "guest1"):
+        world.enter(name)
+    share(world, COHOST)
+    says(world, HOST, "by the host")
+    says(world, COHOST, "by the co-host")
+    run(world, 10)
+    share(world)
+    run(world, 10)
+    assert [each.term for each in world.status(HOST).deed.past] == [2]
+    assert world.status(HOST).term == 3, "the host goes on: nobody else may"
+    refused = world.answered(world.ask(COHOST, Announce(world.place, "_message", body=b"still me")))
+    assert isinstance(refused, Declined)
+    world.enter("guest3")
+    run(world, 30)
+    world.watch("guest3")
+    run(world, 10)
+    assert heard(world, "guest3") == ["by the host", "by the co-host"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.places.sharing import heard, run, says, shared_place
 
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined, Done
+from linnet.machine.commands import Declined, Done
 from linnet.places.channel.packet import Modifier
 from linnet.places.commands import (
     Admit,
@@ -21,7 +21,7 @@ from linnet.places.commands import (
     Turned,
 )
 from linnet.places.deed import Policy
-from linnet.sim.places_world import HOST, PlacesWorld
+from linnet.sim.places.world import HOST, PlacesWorld
 
 GUEST = "guest0"
 
@@ -55,9 +55,7 @@ def test_who_has_to_wait_is_told_so_at_once_and_comes_in_when_it_is_let_in() -> 
 
 def test_whose_patience_ends_at_the_door_is_told_that_the_host_decides() -> None:
     world = closed_place(2)
-    turned = world.answered(world.ask(GUEST, entry(world, patience=10.0)))
-    assert isinstance(turned, Declined)
-    assert turned.reason is Reason.WAITING
+    assert world.obtain(GUEST, entry(world, patience=10.0), Declined).reason is Reason.WAITING
     world.obtain(HOST, Admit(world.place, world.identities[GUEST].author), Announced)
     run(world, 5)
     world.obtain(GUEST, entry(world), Entered)
@@ -67,9 +65,8 @@ def test_what_another_door_answers_does_not_make_the_host_seem_away() -> None:
     world = closed_place(2)
     host, other = world.contact(HOST), world.contact("guest1")
     for contacts in ((host, other), (other, host)):
-        turned = world.answered(world.ask(GUEST, EnterPlace(world.place, contacts, (), b"", 20.0, True)))
-        assert isinstance(turned, Declined)
-        assert turned.reason is Reason.WAITING
+        declined = world.obtain(GUEST, EnterPlace(world.place, contacts, (), b"", 20.0, True), Declined)
+        assert declined.reason is Reason.WAITING
 
 
 def test_a_no_of_who_cannot_decide_ends_nothing_while_the_host_may_come() -> None:
@@ -88,9 +85,9 @@ def test_what_was_said_at_the_door_is_told_with_who_waits_also_if_it_is_said_lat
     nym = world.identities[GUEST].author
     world.obtain(GUEST, entry(world, waits=False, text=b"it is me"), AtDoor)
     guests = world.obtain(HOST, ListGuests(world.place), GuestsAre)
-    assert (guests.waiting, guests.said) == ((nym,), (b"it is me",))
+    assert (guests.waiting, guests.said) == ((nym,), ("it is me",))
     world.obtain(GUEST, entry(world, waits=False, text=b"Bea"), AtDoor)
-    assert world.obtain(HOST, ListGuests(world.place), GuestsAre).said == (b"Bea",)
+    assert world.obtain(HOST, ListGuests(world.place), GuestsAre).said == ("Bea",)
 
 
 def test_who_is_rejected_does_not_knock_again_by_itself() -> None:
@@ -99,7 +96,7 @@ def test_who_is_rejected_does_not_knock_again_by_itself() -> None:
     request = world.ask(GUEST, entry(world))
     run(world, 3)
     elsewhere = (Modifier(":", "_place", b"la1"),)
-    world.obtain(HOST, Reject(world.place, nym, modifiers=elsewhere, text=b"members only"), Done)
+    world.obtain(HOST, Reject(world.place, nym, modifiers=elsewhere, body=b"members only"), Done)
     turned = world.answered(request)
     assert isinstance(turned, Turned)
     assert (turned.text, turned.modifiers) == (b"members only", elsewhere)
@@ -114,6 +111,40 @@ def test_who_is_rejected_does_not_knock_again_by_itself() -> None:
     assert len(world.knocked) == 2, "unless its application asks again"
 
 
+def test_who_is_rejected_after_its_patience_finds_the_reason_also_after_a_restart() -> None:
+    world = closed_place(4)
+    nym = world.identities[GUEST].author
+    world.obtain(GUEST, entry(world, patience=5.0), Declined)
+    assert world.status(GUEST).turned is None
+    elsewhere = (Modifier(":", "_place", b"la1"),)
+    world.obtain(HOST, Reject(world.place, nym, modifiers=elsewhere, body=b"members only"), Done)
+    run(world, 5)
+    for _ in range(2):
+        turned = world.status(GUEST).turned
+        assert turned is not None
+        assert (turned.text, turned.modifiers) == (b"members only", elsewhere)
+        world.crash(GUEST)
+        run(world, 1)
+        world.restart(GUEST)
+        run(world, 1)
+    world.obtain(GUEST, entry(world, waits=False), AtDoor)
+    assert world.status(GUEST).turned is None, "it is asked about anew"
+
+
+def test_who_waits_at_the_door_waits_on_after_a_restart() -> None:
+    world = closed_place(6)
+    nym = world.identities[GUEST].author
+    world.obtain(GUEST, entry(world, patience=5.0), Declined)
+    world.crash(GUEST)
+    run(world, 1)
+    world.restart(GUEST)
+    run(world, 60)
+    assert world.obtain(HOST, ListGuests(world.place), GuestsAre).waiting == (nym,)
+    world.obtain(HOST, Admit(world.place, nym), Announced)
+    run(world, 30)
+    assert world.status(GUEST).role == "guest"
+
+
 def test_an_enter_that_nobody_answers_leaves_nothing_behind() -> None:
     world = closed_place(5)
     world.crash(HOST)
@@ -121,6 +152,7 @@ def test_an_enter_that_nobody_answers_leaves_nothing_behind() -> None:
     turned = world.answered(world.ask(GUEST, entry(world)))
     assert isinstance(turned, Declined)
     assert turned.reason is Reason.TIMEOUT
+    assert "does not go on asking" in turned.detail
     assert world.obtain(GUEST, ListPlaces(), PlacesAre).places == ()
     world.restart(HOST)
     run(world, 120)

@@ -15,24 +15,33 @@ from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.delivery.messages import Data
-from linnet.event.event import Event, Tail, Verified
+from linnet.event.event import Event, Spot, Tail, Verified
 from linnet.event.signing import sign_unit
+from linnet.identity.text import Sort, to_text
 from linnet.peer.config import Identity, PeerConfig
-from linnet.peer.interface import Command, Effect, Handed, Input, Promise, Result, Start
+from linnet.peer.interface import AnyCommand, Effect, Handed, Input, Promise, Start
 from linnet.peer.messages import PROTOCOLS
 from linnet.peer.peer import Peer
-from linnet.rooms.commands import CreateRoom, ReadRoom
+from linnet.rooms.commands import CreateRoom, ReadRoom, RoomMade, Sent
 from linnet.rooms.config import RoomsConfig
-from linnet.rooms.content import MEMBER, JoinRule, Member, Membership, body_of, member_key
-from linnet.rooms.governing import Draft
+from linnet.rooms.event_positions import Draft
+from linnet.rooms.event_types import (
+    MEMBER,
+    RELAY,
+    JoinRule,
+    Member,
+    Membership,
+    Relay,
+    body_of,
+    member_key,
+)
+from linnet.rooms.invitations import Ticket, issue_ticket
 from linnet.rooms.messages import Greet
-from linnet.rooms.results import RoomMade, Sent
+from linnet.rooms.part import Rooms
 from linnet.rooms.room import Room
-from linnet.rooms.rooms import Rooms
-from linnet.rooms.ticket import Ticket, issue_ticket
 from linnet.sim.clock import START
-from linnet.sim.identities import seeded_identity
-from linnet.sim.verifier import RememberingCardCheck, RememberingVerifier
+from linnet.sim.seeded_random import seeded_identity
+from linnet.sim.signature_cache import RememberingCardCheck, RememberingVerifier
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 
@@ -43,9 +52,11 @@ Effects = list[Effect | Promise]
 
 
 class Bench:
-    """The machine of ann, who founds a room. All effects are kept until they are looked at."""
+    """The machine of ann, who founds a room that others join. Effects are kept until they are looked at."""
 
-    def __init__(self, config: RoomsConfig | None = None, rule: JoinRule = JoinRule.INVITE) -> None:
+    def __init__(
+        self, *joined: str, config: RoomsConfig | None = None, rule: JoinRule = JoinRule.INVITE
+    ) -> None:
         self.config = config or RoomsConfig()
         self.now = START
         self.store = MemoryStore()
@@ -56,11 +67,11 @@ class Bench:
         self._requests = 0
         self.peer = self._machine()
         self.ask(Start())
-        made = self.ask(CreateRoom("tea", rule=rule))
+        made = self.ask(CreateRoom("tea", rule=rule, newcomers=None))
         assert isinstance(made, RoomMade)
         self.id = made.room
         self.ask(ReadRoom(1, self.id, 0.0, None, state=True))
-        self.effects.clear()
+        self.join(*joined)
 
     def _machine(self) -> Peer:
         config = PeerConfig(listens=("tls://ann:1",), rooms=self.config)
@@ -95,7 +106,7 @@ class Bench:
         self.effects += effects
         return effects
 
-    def ask(self, command: Command) -> Result | None:
+    def ask(self, command: AnyCommand) -> object | None:
         self._requests += 1
         effects = self.do(Asked(self._requests, command))
         replies = [
@@ -103,7 +114,7 @@ class Bench:
         ]
         return replies[0] if replies else None
 
-    def asked(self, command: Command) -> Effects:
+    def asked(self, command: AnyCommand) -> Effects:
         """What a command brings about."""
         before = len(self.effects)
         self.ask(command)
@@ -114,14 +125,19 @@ class Bench:
         made, declined = self.room.passing.say([Draft(kind, key, body)], self.now)
         assert declined is None, declined
         self.room.settle(self.now)
-        self.room.parts.out.clear()
+        self.room.out.clear()
         self.store.commit(lambda: None)
         return made[0].head
+
+    def name_relay(self, name: str, *hints: str) -> EventId:
+        """Ann names a relay, without asking it."""
+        who = self.who(name)
+        return self.govern(RELAY, to_text(Sort.DEVICE, who.peer), body_of(Relay(True, who.author, hints)))
 
     def brought_about(self, act: Callable[[], object]) -> list[Any]:
         """What the room asks for because of a call by hand."""
         act()
-        return self.room.parts.out.take_said()
+        return self.room.out.take_said()
 
     def hear(self, name: str, message: Message) -> Effects:
         return self.do(Received(self.link(name), message))
@@ -174,7 +190,7 @@ class Bench:
         tail = Tail(heads, beside, high, named, kind, key, when, None, body)
         who = self.who(name)
         room = self.id if topic is None else topic
-        made = sign_unit(who.device, room, who.author, who.card.device, seq, prev, (tail,))
+        made = sign_unit(who.device, Spot(room, who.author, who.card.device, seq, prev), (tail,))
         self._chains[name] = (seq + 1, made.head)
         self._heights[made.head] = high
         return made
@@ -225,7 +241,7 @@ class Bench:
         card, hints = self.who(name).card, (f"tls://{name}:1",)
         return Greet(self.id, card, hints, heads, control, 0, False, (), None, answer)
 
-    def say(self, command: Command) -> tuple[EventId, ...]:
+    def say(self, command: AnyCommand) -> tuple[EventId, ...]:
         sent = self.ask(command)
         assert isinstance(sent, Sent), sent
         return sent.ids

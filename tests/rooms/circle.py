@@ -7,10 +7,13 @@ from typing import TypeVar
 
 from linnet.core.effects import Deliver
 from linnet.core.ids import AuthorId, Contact, EventId, PeerId, TopicId
-from linnet.delivery.commands import Consumed, Declined
+from linnet.delivery.commands import Consumed
 from linnet.event.event import Event
+from linnet.identity.cards import CARD_DAYS, issue_card
+from linnet.identity.keys import SigningKey
+from linnet.machine.commands import Declined
 from linnet.peer.config import Identity, PeerConfig
-from linnet.peer.interface import Command, Handed, Result, Start
+from linnet.peer.interface import AnyCommand, Handed, Start
 from linnet.peer.peer import Peer
 from linnet.rooms.commands import (
     AddRelay,
@@ -19,18 +22,26 @@ from linnet.rooms.commands import (
     ExamineRooms,
     ExamineState,
     JoinRoom,
+    LedgerIs,
     MakeTicket,
     ReadRoom,
+    RoomMade,
+    RoomsAre,
+    RoomStatus,
     SendToRoom,
+    Sent,
+    StateIs,
+    TicketMade,
 )
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
-from linnet.rooms.content import JoinRule, Newcomers
-from linnet.rooms.results import LedgerIs, RoomMade, RoomsAre, RoomStatus, Sent, StateIs, TicketMade
-from linnet.rooms.rooms import Rooms
-from linnet.sim.identities import seeded_identity
+from linnet.rooms.encryption.room_group import RoomGroup
+from linnet.rooms.event_types import JoinRule, Newcomers
+from linnet.rooms.part import Rooms
+from linnet.rooms.room import Room
 from linnet.sim.links import LinkModel, constant_latency
 from linnet.sim.network import Network
-from linnet.sim.verifier import RememberingCardCheck, RememberingVerifier
+from linnet.sim.seeded_random import SeededEntropy, seeded_identity
+from linnet.sim.signature_cache import RememberingCardCheck, RememberingVerifier
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 
@@ -52,6 +63,9 @@ class Notes:
 
 class Circle:
     """Peers and relays by name; a name that begins with ``r`` is a relay's."""
+
+    kind: type[Peer] = Peer
+    """What the machines are."""
 
     def __init__(
         self,
@@ -90,12 +104,14 @@ class Circle:
     def _store(self) -> MemoryStore:
         return MemoryStore()
 
+    def _config(self, name: str) -> PeerConfig:
+        relay = self.relay_config if name.startswith("r") else None
+        return PeerConfig(listens=(f"tls://{name}:1",), rooms=self.config, relay=relay)
+
     def _machine(self, name: str) -> Peer:
         life = self._lives[name] = self._lives.get(name, -1) + 1
-        relay = self.relay_config if name.startswith("r") else None
-        config = PeerConfig(listens=(f"tls://{name}:1",), rooms=self.config, relay=relay)
-        luck = Random(f"{self.seed}/{name}/{life}")
-        return Peer(config, self.identity[name], self.stores[name], luck, self._verifier, self._card_check)
+        luck, checks = Random(f"{self.seed}/{name}/{life}"), (self._verifier, self._card_check)
+        return self.kind(self._config(name), self.identity[name], self.stores[name], luck, *checks)
 
     def _deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
         self.items[self._name_of[peer]].extend(effect.items)
@@ -120,24 +136,41 @@ class Circle:
         assert isinstance(machine, Peer)
         return machine.parts.rooms
 
+    def room_at(self, name: str) -> Room:
+        """The room, as somebody has it who is in it."""
+        room = self.rooms(name)._registry.get(self.room)
+        assert room is not None
+        return room
+
+    def group(self, name: str) -> RoomGroup:
+        """Those who hold the keys of an encrypted room, at one of them."""
+        group = self.room_at(name).group
+        assert group is not None
+        return group
+
+    def holders(self, name: str) -> list[str]:
+        """The devices that hold keys, by one of them."""
+        names = {identity.card.device: known for known, identity in self.identity.items()}
+        return sorted(names[device.device] for device in self.group(name).members().values())
+
     # What people do.
 
     def run(self, seconds: float) -> None:
         self.network.run(self.network.elapsed + seconds)
 
-    def ask(self, name: str, command: Command, seconds: float = 2.0) -> Result | None:
+    def ask(self, name: str, command: AnyCommand, seconds: float = 2.0) -> object | None:
         request = self.network.ask(self.peer(name), command)
         end = self.network.elapsed + seconds
         while request not in self.network.answers and self.network.elapsed < end:
             self.run(0.05)
         return self.network.answers.pop(request, None)
 
-    def get(self, name: str, command: Command, kind: type[R], seconds: float = 30.0) -> R:
+    def get(self, name: str, command: AnyCommand, kind: type[R], seconds: float = 30.0) -> R:
         result = self.ask(name, command, seconds)
         assert isinstance(result, kind), result
         return result
 
-    def declined(self, name: str, command: Command, seconds: float = 30.0) -> Declined:
+    def declined(self, name: str, command: AnyCommand, seconds: float = 30.0) -> Declined:
         return self.get(name, command, Declined, seconds)
 
     def found(
@@ -177,6 +210,20 @@ class Circle:
         command = SendToRoom(self.room, tuple(body.encode() for body in bodies))
         return self.get(name, command, Sent).ids
 
+    def settle(self, name: str) -> None:
+        """A room acts on what was done to it by hand, outside of any input."""
+        room, now = self.room_at(name), self.network.now
+        room.settle(now)
+        effects = room.out.take()
+        self.network._perform(self.network._hosts[self.peer(name)], effects, now)  # type: ignore[arg-type]
+
+    def update_keys(self, name: str) -> None:
+        """Somebody sends a new seed, before its time."""
+        room = self.room_at(name)
+        assert room.maintenance is not None
+        room.maintenance._update(self.network.now)
+        self.settle(name)
+
     def offline(self, *names: str) -> None:
         for name in names:
             self.network.crash(self.peer(name))
@@ -215,3 +262,32 @@ class Circle:
 
     def reasons(self, name: str, kind: Kind) -> list[str]:
         return [str(record.reason) for record in self.records(name, kind)]
+
+
+def founded(
+    *names: str,
+    seed: int = 1,
+    loss: float = 0.0,
+    config: RoomsConfig | None = None,
+    relay: RelayConfig | None = None,
+    rule: JoinRule = JoinRule.INVITE,
+    read: bool = True,
+    newcomers: Newcomers | None = None,
+) -> Circle:
+    """A circle with a room that all of these are in; the first has founded it."""
+    circle = Circle(*names, seed=seed, loss=loss, config=config, relay=relay)
+    circle.found(*names, rule=rule, read=read, newcomers=newcomers)
+    return circle
+
+
+class Devices(Circle):
+    """Names with a digit are devices of one person: ``ann`` and ``ann2``."""
+
+    def person_key(self, name: str) -> SigningKey:
+        return SigningKey.generate(SeededEntropy(self.seed, f"person/{name.rstrip('23')}"))
+
+    def _identity(self, name: str) -> Identity:
+        device = SigningKey.generate(SeededEntropy(self.seed, f"device/{name}"))
+        first = int(self.network.now)
+        card = issue_card(self.person_key(name), device.public, first, first + CARD_DAYS * 86_400, name)
+        return Identity(device, card)

@@ -11,8 +11,9 @@ from tests.rooms.circle import Circle
 
 from linnet.core.effects import Deliver
 from linnet.core.ids import EventId, PeerId
+from linnet.delivery.receipts import Fate
 from linnet.event.event import Event
-from linnet.peer.interface import Command, Handed
+from linnet.peer.interface import AnyCommand, Handed
 from linnet.rooms.commands import (
     JoinRoom,
     MakeTicket,
@@ -22,12 +23,12 @@ from linnet.rooms.commands import (
     SetMembership,
     SetRule,
     SetState,
+    TicketMade,
 )
 from linnet.rooms.config import RoomsConfig
-from linnet.rooms.content import NAME, JoinRule, Membership
-from linnet.rooms.results import Fate, TicketMade
+from linnet.rooms.event_types import NAME, JoinRule, Membership
 from linnet.rooms.room import Room
-from linnet.rooms.status import state_of
+from linnet.rooms.room_status import state_of
 
 FOUNDER = "ann"
 MODERATORS = {"bob": 75, "cid": 60}
@@ -95,7 +96,7 @@ class History(Circle):
             self.recover()
         self.run(150.0)
 
-    def tell(self, name: str, command: Command) -> None:
+    def tell(self, name: str, command: AnyCommand) -> None:
         if name not in self.down:
             self.network.ask(self.peer(name), command)
 
@@ -214,11 +215,11 @@ class History(Circle):
     def shed(self, name: str) -> dict[EventId, None]:
         room = self.room_of(name)
         assert room is not None
-        return room.intake.shed
+        return room.intake.failure.shed
 
     def check_settled(self, name: str, room: Room, inside: list[Room]) -> None:
         """Nothing is on its way, and what waits waits for what nobody in the room has."""
-        assert not room.sync.busy, name
+        assert not room.sync._sessions, name
         for waiting in room.intake.order._waiting.values():
             had = [ref for ref in waiting.missing if any(each.dag.satisfies(ref) for each in inside)]
             nested = [ref for ref in waiting.missing if room.intake.order.waits(ref)]
@@ -235,15 +236,15 @@ class History(Circle):
                 assert not any(room.dag.precedes(later, before) for before in handed[:at]), name
             ever |= dict.fromkeys(handed)
         for each in ever:
-            event = room.parts.memory.event(each)
+            event = room.memory.event(each)
             assert event is not None
             assert room.control.judge(event) is None
             assert room.dag.shows(each)
         for each in room.dag.ids_in_order():
-            event = room.parts.memory.event(each)
+            event = room.memory.event(each)
             assert event is not None
             is_said = event.tail.key is None and event.kind != "redaction"
-            if is_said and each not in room.parts.memory.hidden:
+            if is_said and each not in room.memory.hidden:
                 assert each in ever, f"{name} was never handed {event.body!r}"
 
     def check_shown(self, name: str, room: Room, known: dict[str, frozenset[EventId]]) -> None:
@@ -253,7 +254,7 @@ class History(Circle):
         for each in known[name] & known[FOUNDER]:
             if room.dag.shows(each) != founders.dag.shows(each):
                 hiding = founders if room.dag.shows(each) else room
-                assert each in hiding.parts.memory.hidden
+                assert each in hiding.memory.hidden
 
     def check_ledger(self, name: str, room: Room, known: dict[str, frozenset[EventId]]) -> None:
         """Whatever is said to have arrived has."""

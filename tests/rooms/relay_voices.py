@@ -9,10 +9,8 @@ from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.event.event import Event, Tail, Unverified
 from linnet.rooms.messages import RelayCursor, RelayOutcome, RelaySend, RelayTaken, Resync, ResyncPage
-from linnet.rooms.relay_notices import Parcel
-from linnet.rooms.relay_reading import LookDue, PageDue
-from linnet.rooms.relay_sending import BatchDue
-from linnet.rooms.relay_use import LingerDue, RelayChoiceDue, RelayLinkDue, RotationDue
+from linnet.rooms.relay_client.relay_client import LingerDue, RelayChoiceDue, RelayLinkDue, RotationDue
+from linnet.rooms.relay_client.relay_session import BatchDue, LookDue, PageDue, Parcel
 from linnet.trace.records import Kind, Record
 
 ROOM = TopicId(sha256(b"a room").digest())

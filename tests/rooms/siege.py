@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from random import Random
 
 from tests.rooms.circle import Circle
+from tests.rooms.intruder import Intruder, Pen
 
 from linnet.core.effects import AfterCommit
 from linnet.core.ids import EventId, TopicId
 from linnet.core.messages import Message
 from linnet.event.event import Unverified
 from linnet.event.signing import decode_unit
-from linnet.peer.config import PeerConfig
 from linnet.peer.interface import Connect, Disconnect, Effect, Examine, Input
 from linnet.peer.peer import Peer
-from linnet.rooms.content import Membership
+from linnet.rooms.event_types import Membership
 from linnet.rooms.messages import AskControl, ControlPage
 from linnet.rooms.relay.relay_room import RelayRoom
-from linnet.rooms.room import Room
-from linnet.sim.identities import seeded_identity
-from linnet.testing.intruder import Intruder, Pen
+from linnet.sim.seeded_random import seeded_identity
 from linnet.trace.records import Kind, Record
 
 
@@ -44,12 +41,7 @@ class Watched(Peer):
 class Siege(Circle):
     """Honest members and relays, and intruders."""
 
-    def _machine(self, name: str) -> Watched:
-        life = self._lives[name] = self._lives.get(name, -1) + 1
-        relay = self.relay_config if name.startswith("r") else None
-        config = PeerConfig(listens=(f"tls://{name}:1",), rooms=self.config, relay=relay)
-        luck = Random(f"{self.seed}/{name}/{life}")
-        return Watched(config, self.identity[name], self.stores[name], luck, self._verifier, self._card_check)
+    kind = Watched
 
     # The intruder.
 
@@ -116,11 +108,6 @@ class Siege(Circle):
         """All events of any room that a member holds."""
         return [decode_unit(entry.raw) for _, entry in self.stores[name].log.read(room, 0, 1_000_000)]
 
-    def member_room(self, name: str) -> Room:
-        room = self.rooms(name)._registry.get(self.room)
-        assert room is not None
-        return room
-
     def relay_room(self, name: str) -> RelayRoom:
         relay = self.rooms(name)._relay
         assert relay is not None
@@ -139,14 +126,14 @@ class Siege(Circle):
         """The heads of the control DAG, as a member or relay knows them."""
         if name.startswith("r"):
             return self.relay_room(name).dag.heads
-        return self.member_room(name).control.heads
+        return self.room_at(name).control.heads
 
     def print(self, name: str) -> tuple[object, ...]:
         """All of a node's room that an attack could have changed."""
         if name.startswith("r"):
             relay = self.relay_room(name)
             return relay.dag.heads, len(relay.dag), relay.cache.usage.events, relay.cache.end
-        room = self.member_room(name)
+        room = self.room_at(name)
         return room.control.heads, room.dag.all_heads, len(room.dag), self.state(name).digest
 
     def refusals(self, name: str, since: int = 0) -> list[str]:

@@ -7,22 +7,22 @@ from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
+from tests.rooms.intruder import Pen, events_of
 from tests.rooms.siege import Siege
 
 from linnet.core.ids import DeviceId, EventId
 from linnet.core.inputs import Received
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
-from linnet.delivery.causal_messages import Beyond, Bound, Given, Range, Reconcile, Want
-from linnet.delivery.messages import Data
-from linnet.delivery.sorted_ids import END
+from linnet.delivery.messages import Beyond, Bound, Data, Given, Range, Reconcile, Want
+from linnet.delivery.set_reconciliation import END
 from linnet.event.event import Verified
 from linnet.identity.cards import issue_card, revoke
 from linnet.identity.keys import SigningKey
 from linnet.rooms.attachments import piece_of
-from linnet.rooms.commands import KeepChunk, SetLevel, SetMembership
+from linnet.rooms.commands import KeepChunk, Sent, SetLevel, SetMembership
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
-from linnet.rooms.content import (
+from linnet.rooms.event_types import (
     JOIN_RULES,
     MEMBER,
     NAME,
@@ -50,9 +50,7 @@ from linnet.rooms.messages import (
     Resync,
     ResyncPage,
 )
-from linnet.rooms.results import Sent
-from linnet.sim.luck import SeededEntropy
-from linnet.testing.intruder import Pen, events_of
+from linnet.sim.seeded_random import SeededEntropy
 
 FLOOD = 3000 if os.environ.get("LINNET_SOAK") else 60
 PIECE = b"a piece of a picture"
@@ -105,7 +103,7 @@ def asked_for(siege: Siege, answers: list[Message]) -> None:
     refused, asked = answers
     assert isinstance(refused, Refused)
     assert isinstance(asked, AskControl)
-    removal = siege.member_room("ann").view.get((MEMBER, member_key(siege.person("mal"))))
+    removal = siege.room_at("ann").view.get((MEMBER, member_key(siege.person("mal"))))
     assert removal is not None
     assert (asked.heads, asked.ticket) == (removal.control, None)
 
@@ -114,9 +112,9 @@ def shows_no_more_than_the_removal(siege: Siege, answers: list[Message]) -> None
     """A member may tell who was removed that it was, and what it would have been shown before: no more."""
     (page,) = answers
     assert isinstance(page, ControlPage)
-    removal = siege.member_room("ann").view.get((MEMBER, member_key(siege.person("mal"))))
+    removal = siege.room_at("ann").view.get((MEMBER, member_key(siege.person("mal"))))
     assert removal is not None
-    control = siege.member_room("ann").control
+    control = siege.room_at("ann").control
     shown = [event.id for event in events_of(page.units)] + list(page.heads)
     assert all(each == removal.id or control.is_before(each, removal.id) for each in shown)
     assert (page.more, page.relays) == (False, ())
@@ -421,7 +419,7 @@ def test_an_old_join_is_worth_nothing_when_it_is_played_again(how: Membership) -
     siege.run(2.0)
     assert bodies(siege.played("mal").take()) == []
     assert [one[0] for one in before] == [siege.print(name)[0] for name in ("ann", "bob", "r0")]
-    assert siege.person("mal") not in siege.member_room("bob").view.joined()
+    assert siege.person("mal") not in siege.room_at("bob").view.joined()
 
 
 @OUT
@@ -434,7 +432,7 @@ def test_a_ticket_does_not_undo_a_ban_but_does_a_kick(how: Membership, why: Reas
     expected = Reason.BANNED if how is Membership.BAN else None
     assert reasons == [expected, expected]
     siege.run(2.0)
-    is_in = siege.person("mal") in siege.member_room("ann").view.joined()
+    is_in = siege.person("mal") in siege.room_at("ann").view.joined()
     assert is_in is (how is not Membership.BAN)
 
 
@@ -518,10 +516,10 @@ def test_a_banned_admin_who_bans_on_old_branches_bans_nobody(deps: str) -> None:
         units = tuple(each.unit for each in bans[start : start + 250])
         siege.tell("eve", "r0", RelaySend(siege.room, start, units, (card,)))
     for name in ("ann", "bob", "cid"):
-        view = siege.member_room(name).view
+        view = siege.room_at(name).view
         assert view.membership(siege.person("bob")) is Membership.JOIN
         assert view.membership(siege.person("mal")) is Membership.BAN
-        assert len(siege.member_room(name).control) <= control
+        assert len(siege.room_at(name).control) <= control
         assert siege.status(name).soft_failed <= 8 + 8
     assert siege.relay_room("r0").view.membership(siege.person("bob")) is Membership.JOIN
     assert siege.status("r0").soft_failed <= 3 + 8
@@ -558,11 +556,11 @@ def test_bans_that_cross_are_settled_alike_whoever_hears_which_first() -> None:
     siege.run(1.0)
     put_out(siege, Membership.BAN)
     siege.tell("mal", "cid", pen.data(crossing))
-    assert siege.member_room("cid").view.membership(siege.person("bob")) is Membership.BAN
+    assert siege.room_at("cid").view.membership(siege.person("bob")) is Membership.BAN
     siege.network.heal()
     siege.run(60.0)
     for name in ("ann", "bob", "cid"):
-        assert siege.member_room(name).view.membership(siege.person("bob")) is Membership.JOIN
+        assert siege.room_at(name).view.membership(siege.person("bob")) is Membership.JOIN
     assert len({siege.state(name).digest for name in ("ann", "bob", "cid")}) == 1
 
 
@@ -640,7 +638,7 @@ def test_a_revoked_device_makes_nobody_powerful_by_any_time_with_an_accomplice(h
     siege.run(60.0)
     relay = siege.relay_room("r0")
     assert relay.dag.knows(gift.head), "it came nowhere: this shows nothing"
-    for view in (relay.view, *(siege.member_room(name).view for name in ("ann", "bob", "cid"))):
+    for view in (relay.view, *(siege.room_at(name).view for name in ("ann", "bob", "cid"))):
         assert view.level_of(siege.person("eve")) == 0
         assert view.join_rule() is JoinRule.INVITE
     assert {siege.state(name).digest for name in ("ann", "bob", "cid")} == {before}
@@ -678,7 +676,7 @@ def test_who_was_only_told_of_is_told_nothing_before_it_has_greeted() -> None:
     told = replace(siege.pen("ann").greet(), contacts=(siege.contact("mal"),), answer=True)
     machine = siege.network.machine(siege.peer("bob"))
     machine.handle(Received(siege.peer("ann"), told), siege.network.now)
-    assert siege.member_room("bob").neighbors.knows(siege.peer("mal"))
+    assert siege.room_at("bob").neighbors.knows(siege.peer("mal"))
     put_out(siege, Membership.BAN)
     siege.played("mal").take()
     siege.connect("mal", "bob")

@@ -8,19 +8,20 @@ from collections.abc import Callable, Iterable
 
 import pytest
 from msgspec.structs import replace
+from tests.rooms.intruder import Pen, events_of
 from tests.rooms.siege import Siege
 
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
-from linnet.delivery.causal_messages import Given, Want
+from linnet.delivery.messages import Given, Want
 from linnet.event.event import Unverified
 from linnet.identity.cards import issue_card
 from linnet.identity.keys import SigningKey
 from linnet.rooms.attachments import piece_of
-from linnet.rooms.commands import AddRelay, SetMembership
+from linnet.rooms.commands import AddRelay, Sent, SetMembership
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
-from linnet.rooms.content import Membership
+from linnet.rooms.event_types import Membership
 from linnet.rooms.messages import (
     AskControl,
     ChunkPut,
@@ -39,11 +40,8 @@ from linnet.rooms.messages import (
     ResyncPage,
     Tombstone,
 )
-from linnet.rooms.receipt import sign_room_receipt
-from linnet.rooms.receipts import DEVICES_OF_ONE
-from linnet.rooms.results import Sent
-from linnet.sim.luck import SeededEntropy
-from linnet.testing.intruder import Pen, events_of
+from linnet.rooms.receipts import DEVICES_OF_ONE, sign_room_receipt
+from linnet.sim.seeded_random import SeededEntropy
 from linnet.trace.records import Kind
 
 FLOOD = 2000 if os.environ.get("LINNET_SOAK") else 80
@@ -104,7 +102,7 @@ def test_a_full_room_lets_the_oldest_go_and_remembers_so_many_of_them() -> None:
         assert all(each.cursor is not None for each in outcomes)
     cache = siege.relay_room("r0").cache
     assert cache.usage.bytes <= 20_000
-    assert len(cache.tombstones) == 10
+    assert len(cache.tombstones._gone) == 10
     assert len(cache.control) == len(siege.relay_room("r0").dag)  # no control event ever goes
     again = send(siege, pen, "r0", [texts[-25].unit], 9999)
     assert (again[0].cursor, again[0].reason) == (None, Reason.QUOTA)
@@ -293,10 +291,10 @@ def test_a_relay_that_says_that_something_is_gone_is_not_the_last_to_be_asked() 
     siege.run(20.0)
     assert siege.heard("bob") == ["before", "second"]
     first = events_of(siege.log("ann"))[-2]
-    assert list(siege.member_room("bob").parts.memory.expired) == [first.id]
+    assert list(siege.room_at("bob").memory.expired) == [first.id]
     siege.network.heal()
     siege.run(60.0)
-    assert siege.member_room("bob").parts.memory.expired == {}
+    assert siege.room_at("bob").memory.expired == {}
     assert first.id in [event.id for event in events_of(siege.log("bob"))]
     assert siege.status("bob").missing == 0
 
@@ -329,12 +327,12 @@ def test_a_relay_that_hands_out_what_nobody_said_is_not_believed(sort: str) -> N
         return None
 
     liar.answers = hand_out
-    before = [siege.member_room(name).control.heads for name in ("bob", "cid")]
+    before = [siege.room_at(name).control.heads for name in ("bob", "cid")]
     for name in ("bob", "cid"):
         siege.offline(name)
         siege.online(name)
     siege.run(20.0)
-    assert [siege.member_room(name).control.heads for name in ("bob", "cid")] == before
+    assert [siege.room_at(name).control.heads for name in ("bob", "cid")] == before
     siege.say("ann", "true")
     end_well(siege, "true")
 
@@ -500,8 +498,8 @@ def test_one_person_with_many_devices_does_not_push_out_the_receipts_of_others()
             siege.tell("mal", target, receipt, seconds=0.0)
     siege.run(1.0)
     assert siege.refusals("ann", since).count("too_many") >= FLOOD - DEVICES_OF_ONE
-    assert len(siege.member_room("ann").receipts) <= DEVICES_OF_ONE + 3
-    assert siege.relay_room("r0")._receipts.count_of(siege.person("mal")) <= DEVICES_OF_ONE
+    assert len(siege.room_at("ann").receipts.all()) <= DEVICES_OF_ONE + 3
+    assert siege.relay_room("r0").receipts.count_of(siege.person("mal")) <= DEVICES_OF_ONE
     (said,) = siege.say("ann", "hello")
     siege.run(2.0)
     assert siege.fates("ann", said)["bob"] == "delivered"

@@ -11,8 +11,8 @@ from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox
 from linnet.rooms.attachments import Piece, piece_of
-from linnet.rooms.chunk_offers import TRIES, WINDOW, ChunkOffers, OfferDue
 from linnet.rooms.chunk_store import ChunkStore
+from linnet.rooms.chunks import TRIES, WINDOW, ChunkOffers, OfferDue
 from linnet.rooms.messages import ChunkPut, ChunkTaken
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
@@ -61,11 +61,6 @@ def test_a_relay_that_comes_is_offered_what_waits() -> None:
     scene = Scene(2)
     assert scene.offers.use_relays([R1], 10.0) == [put(R1, 0), put(R1, 1), wait(R1)]
     assert scene.offers.use_relays([R1], 11.0) == []
-
-
-def test_without_anything_to_offer_nothing_is_sent() -> None:
-    scene = Scene(0)
-    assert scene.offers.use_relays([R1], 10.0) == []
 
 
 def test_a_piece_that_comes_later_is_offered_to_all_relays_at_once() -> None:

@@ -10,7 +10,7 @@ from linnet.core.reasons import Reason
 from linnet.machine.outbox import Effect, Outbox
 from linnet.rooms.attachments import Piece, piece_of
 from linnet.rooms.chunk_store import LEAST_BYTES, ChunkStore
-from linnet.store.memory import MemoryStore
+from linnet.sim.nemesis.open_node import DamageableStore
 from linnet.trace.records import Kind, Record
 
 ROOM, OTHER = TopicId(b"r" * 32), TopicId(b"s" * 32)
@@ -31,7 +31,7 @@ class Shelf:
 
     def __init__(self, most: int = 3 * LEAST_BYTES) -> None:
         self.most = most
-        self.cells = MemoryStore().cells
+        self.cells = DamageableStore().cells
         self.restart()
 
     def restart(self) -> None:
@@ -51,7 +51,7 @@ def test_what_is_kept_is_there_after_a_restart() -> None:
         assert shelf.store.get(piece(1).digest) == piece(1).data
         assert shelf.store.get(piece(2, size=10).digest) == piece(2, size=10).data
         assert shelf.store.get(piece(3).digest) is None
-        assert (len(shelf.store), shelf.store.bytes) == (2, 2 * LEAST_BYTES)
+        assert (len(shelf.store._held), shelf.store.bytes) == (2, 2 * LEAST_BYTES)
         assert shelf.store.offered == [piece(1).digest]
         shelf.restart()
 
@@ -132,3 +132,15 @@ def test_the_bytes_never_pass_the_bound_and_own_pieces_stay(moves: list[tuple[in
     before = shelf.store.bytes
     shelf.restart()
     assert shelf.store.bytes == before
+
+
+def test_a_damaged_piece_is_held_no_more_and_can_be_kept_again() -> None:
+    shelf = Shelf()
+    shelf.keep(piece(1), own=False)
+    shelf.cells.spoil("piece", ROOM + piece(1).digest)
+    assert shelf.store.get(piece(1).digest) is None
+    lost = Record(Kind.DROPPED, ROOM, bytes=LEAST_BYTES, reason=Reason.DAMAGED, note="a fetched piece")
+    assert shelf.out.take() == [lost]
+    assert (piece(1).digest in shelf.store, shelf.store.bytes) == (False, 0)
+    assert shelf.keep(piece(1), own=False) == KEPT
+    assert shelf.store.get(piece(1).digest) == piece(1).data

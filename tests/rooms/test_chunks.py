@@ -12,15 +12,13 @@ from tests.driven import Driven
 from linnet.core.effects import AfterCommit, Blame, CancelTimer, Reply, Send, SetTimer
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined, Done
+from linnet.machine.commands import Declined, Done
 from linnet.rooms import chunks as chunks_module
 from linnet.rooms.attachments import Piece, piece_of
-from linnet.rooms.chunk_offers import OfferDue
-from linnet.rooms.chunks import PARALLEL, ChunkDue, Chunks, FetchDue
-from linnet.rooms.commands import FetchChunk, KeepChunk
+from linnet.rooms.chunks import PARALLEL, ChunkDue, Chunks, FetchDue, OfferDue
+from linnet.rooms.commands import ChunkFetched, FetchChunk, KeepChunk
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.messages import CHUNK_BYTES, ChunkIs, ChunkPut, ChunkTaken, ChunkWant
-from linnet.rooms.results import ChunkFetched
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 
@@ -37,12 +35,8 @@ def asks(peer: PeerId, number: int = 0) -> Send[ChunkWant]:
     return Send(peer, ChunkWant(ROOM, (piece(number).digest,)))
 
 
-def tick(number: int = 0) -> ChunkDue:
-    return ChunkDue(ROOM, piece(number).digest)
-
-
-def wait(number: int = 0) -> SetTimer[ChunkDue]:
-    return SetTimer(5.0, tick(number))
+def wait(seconds: float = 5.0) -> SetTimer[ChunkDue]:
+    return SetTimer(seconds, ChunkDue(ROOM))
 
 
 def patience(request: int) -> FetchDue:
@@ -59,10 +53,13 @@ class Scene:
     def __init__(self, config: RoomsConfig = CONFIG) -> None:
         self.cells = MemoryStore().cells
         self.config = config
+        self.sources: dict[PeerId, None] = {}
         self.restart()
 
     def restart(self) -> None:
-        self.chunks = Driven(lambda out: Chunks(ROOM, self.cells, self.config, out))
+        self.chunks = Driven(
+            lambda out: Chunks(ROOM, self.cells, self.config, lambda: tuple(self.sources), out)
+        )
 
     def keep(self, number: int, request: int = 1) -> list[Any]:
         effects: list[Any] = self.chunks.keep_chunk(
@@ -71,9 +68,23 @@ class Scene:
         return effects
 
     def fetch(self, request: int, number: int, *sources: PeerId) -> list[Any]:
+        self.sources.update(dict.fromkeys(sources))
         effects: list[Any] = self.chunks.fetch_chunk(
-            request, FetchChunk(ROOM, piece(number).digest, 20.0), sources
+            request, FetchChunk(ROOM, piece(number).digest, 20.0), 0.0
         )
+        return effects
+
+    def loses(self, peer: PeerId, now: float = 1.0) -> list[Any]:
+        self.sources.pop(peer, None)
+        effects: list[Any] = self.chunks.remove_source(peer, now)
+        return effects
+
+    def waits_until(self, now: float) -> list[Any]:
+        effects: list[Any] = self.chunks.handle_timer(now)
+        return effects
+
+    def ends(self, request: int) -> list[Any]:
+        effects: list[Any] = self.chunks.end_request(request, 20.0)
         return effects
 
     def gives(self, peer: PeerId, number: int) -> list[Any]:
@@ -94,22 +105,15 @@ class Scene:
 
 def test_a_kept_piece_is_offered_and_answered_once_it_is_durable() -> None:
     scene = Scene()
-    scene.chunks.use_relays([RELAY], 0.0)
+    scene.chunks.offers.use_relays([RELAY], 0.0)
     offer = Send(RELAY, ChunkPut(ROOM, piece(0).digest, piece(0).data))
     timer = SetTimer(5.0, OfferDue(ROOM, RELAY))
     assert scene.keep(0) == [offer, timer, AfterCommit((Reply(1, Done()),))]
     scene.chunks.offers.handle_timeout(RELAY, 5.0)
     assert scene.chunks.out.take() == [offer, timer]
-    assert scene.chunks.handle_taken(RELAY, ChunkTaken(ROOM, piece(0).digest, None), 6.0) == []
+    scene.chunks.offers.handle_answer(RELAY, ChunkTaken(ROOM, piece(0).digest, None), 6.0)
+    assert scene.chunks.out.take() == []
     assert scene.chunks.store.offered == []
-
-
-def test_what_no_relay_has_is_offered_after_a_restart() -> None:
-    scene = Scene()
-    scene.keep(0)
-    scene.restart()
-    (offer, _) = scene.chunks.use_relays([RELAY], 9.0)
-    assert offer == Send(RELAY, ChunkPut(ROOM, piece(0).digest, piece(0).data))
 
 
 def test_the_largest_piece_is_kept_and_one_byte_more_is_not() -> None:
@@ -165,17 +169,11 @@ def test_others_are_given_nothing() -> None:
 # Fetching.
 
 
-def test_what_is_here_needs_nobody() -> None:
-    scene = Scene()
-    scene.keep(0)
-    assert scene.fetch(2, 0, P1) == [Reply(2, ChunkFetched(piece(0).data))]
-
-
 def test_a_fetched_piece_is_kept_and_not_fetched_again() -> None:
     scene = Scene()
     assert scene.fetch(1, 0, P1) == [SetTimer(20.0, patience(1)), asks(P1), wait()]
     answer = AfterCommit((Reply(1, ChunkFetched(piece(0).data)),))
-    assert scene.gives(P1, 0) == [CancelTimer(tick()), CancelTimer(patience(1)), answer]
+    assert scene.gives(P1, 0) == [CancelTimer(patience(1)), answer]
     scene.restart()
     assert scene.fetch(2, 0, P1) == [Reply(2, ChunkFetched(piece(0).data))]
     assert scene.chunks.store.offered == []
@@ -184,10 +182,11 @@ def test_a_fetched_piece_is_kept_and_not_fetched_again() -> None:
 def test_whoever_lacks_it_or_is_silent_is_passed_over() -> None:
     scene = Scene()
     _, first, _ = scene.fetch(1, 0, P1, P2, P3)
-    assert first == asks(P2)
-    assert scene.lacks(P1) == []
-    assert scene.lacks(P2) == [asks(P3), wait()]
-    assert scene.chunks.handle_silence(piece(0).digest) == [asks(P1), wait()]
+    assert first == asks(P1)
+    assert scene.lacks(P2) == []
+    assert scene.lacks(P1) == [asks(P3)]
+    assert scene.waits_until(4.0) == [wait(3.0)]
+    assert scene.waits_until(7.0) == [asks(P2), wait()]
     assert scene.gives(P3, 0)[-1] == AfterCommit((Reply(1, ChunkFetched(piece(0).data)),))
     late = Record(Kind.DUPLICATE, ROOM, peer=P1, bytes=len(piece(0).data), note="piece")
     assert scene.gives(P1, 0) == [late]
@@ -196,21 +195,20 @@ def test_whoever_lacks_it_or_is_silent_is_passed_over() -> None:
 def test_when_all_lack_it_that_is_the_answer() -> None:
     scene = Scene()
     scene.fetch(1, 0, P1, P2)
-    scene.lacks(P2)
+    scene.lacks(P1)
     detail = "none of 2 that were asked gave the piece"
-    assert scene.lacks(P1) == [
+    assert scene.lacks(P2) == [
+        CancelTimer(patience(1)),
         dropped(Reason.NOT_HELD),
         Reply(1, Declined(Reason.NOT_HELD, detail)),
-        CancelTimer(tick()),
-        CancelTimer(patience(1)),
     ]
 
 
 def test_when_somebody_was_silent_the_answer_is_that_it_took_too_long() -> None:
     scene = Scene()
     scene.fetch(1, 0, P1, P2)
-    scene.chunks.handle_silence(piece(0).digest)
-    assert Reply(1, Declined(Reason.TIMEOUT, "none of 2 that were asked gave the piece")) in scene.lacks(P1)
+    scene.waits_until(5.0)
+    assert Reply(1, Declined(Reason.TIMEOUT, "none of 2 that were asked gave the piece")) in scene.lacks(P2)
 
 
 def test_without_anybody_to_ask_it_is_declined_at_once() -> None:
@@ -223,29 +221,11 @@ def test_a_wrong_piece_is_blamed_and_another_is_asked() -> None:
     scene = Scene()
     scene.fetch(1, 0, P1, P2)
     wrong = ChunkIs(ROOM, piece(0).digest, b"wrong", None)
-    rejected = Record(Kind.REJECTED, ROOM, peer=P2, reason=Reason.MALFORMED, note="piece")
-    blame = Blame(P2, Reason.MALFORMED)
-    assert scene.chunks.handle_chunk(P2, wrong, 2.0) == [rejected, blame, asks(P1), wait()]
-    assert scene.chunks.handle_chunk(P2, wrong, 2.0) == [rejected, blame]
+    rejected = Record(Kind.REJECTED, ROOM, peer=P1, reason=Reason.MALFORMED, note="piece")
+    blame = Blame(P1, Reason.MALFORMED)
+    assert scene.chunks.handle_chunk(P1, wrong, 2.0) == [rejected, blame, asks(P2)]
+    assert scene.chunks.handle_chunk(P1, wrong, 2.0) == [rejected, blame]
     assert scene.chunks.store.get(piece(0).digest) is None
-
-
-def test_a_source_that_goes_is_passed_over_at_once() -> None:
-    scene = Scene()
-    scene.fetch(1, 0, P1, P2, P3)
-    scene.chunks.remove_source(P3)
-    assert scene.chunks.remove_source(P2) == [asks(P1), wait()]
-    told = scene.chunks.remove_source(P1)
-    assert Reply(1, Declined(Reason.TIMEOUT, "none of 2 that were asked gave the piece")) in told
-
-
-def test_a_source_that_comes_meanwhile_is_asked_too() -> None:
-    scene = Scene()
-    scene.fetch(1, 0, P1)
-    scene.chunks.add_source(P2)
-    scene.chunks.add_source(P1)
-    assert scene.lacks(P1) == [asks(P2), wait()]
-    assert Reply(1, Declined(Reason.NOT_HELD, "none of 2 that were asked gave the piece")) in scene.lacks(P2)
 
 
 def test_a_command_waits_no_longer_than_it_says() -> None:
@@ -253,11 +233,11 @@ def test_a_command_waits_no_longer_than_it_says() -> None:
     scene.fetch(1, 0, P1, P2)
     scene.fetch(2, 0, P1, P2)
     timeout = Declined(Reason.TIMEOUT, "nobody gave the piece in time")
-    assert scene.chunks.end_request(1) == [dropped(Reason.TIMEOUT), Reply(1, timeout)]
-    ended = [dropped(Reason.TIMEOUT), Reply(2, timeout), CancelTimer(tick())]
-    assert scene.chunks.end_request(2) == ended
-    assert scene.chunks.end_request(2) == []
-    assert scene.chunks.handle_silence(piece(0).digest) == []
+    assert scene.ends(1) == [dropped(Reason.TIMEOUT), Reply(1, timeout)]
+    ended = [dropped(Reason.TIMEOUT), Reply(2, timeout)]
+    assert scene.ends(2) == ended
+    assert scene.ends(2) == []
+    assert scene.waits_until(5.0) == []
 
 
 def test_two_commands_for_one_piece_cost_one_question() -> None:
@@ -274,7 +254,7 @@ def test_only_so_many_pieces_are_asked_for_at_the_same_time() -> None:
     for number in range(PARALLEL):
         assert asks(P1, number) in scene.fetch(number, number, P1)
     assert scene.fetch(90, 90, P1) == [SetTimer(20.0, patience(90))]
-    assert scene.gives(P1, 3)[-2:] == [asks(P1, 90), wait(90)]
+    assert scene.gives(P1, 3)[-1] == asks(P1, 90)
 
 
 def test_too_many_commands_are_declined(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,30 +272,31 @@ def test_many_that_nobody_is_left_for_all_end() -> None:
     scene = Scene()
     for number in range(1000):
         scene.fetch(number, number, P1)
-    replies = [effect for effect in scene.chunks.remove_source(P1) if isinstance(effect, Reply)]
+    replies = [effect for effect in scene.loses(P1) if isinstance(effect, Reply)]
     assert [reply.request for reply in replies] == list(range(1000))
-    assert scene.fetch(1, 0, P1)[1:] == [asks(P1), wait()]
+    assert scene.fetch(1, 0, P1)[1:] == [asks(P1)]
 
 
 def test_load_is_spread_and_who_gave_before_comes_first() -> None:
     scene = Scene()
     firsts = [scene.fetch(number, number, P1, P2)[1] for number in range(4)]
-    assert firsts == [asks(P2, 0), asks(P1, 1), asks(P2, 2), asks(P1, 3)]
+    assert firsts == [asks(P1, 0), asks(P2, 1), asks(P1, 2), asks(P2, 3)]
     scene.gives(P1, 1)
     assert [scene.fetch(number, number, P1, P2)[1] for number in (4, 5)] == [asks(P1, 4), asks(P1, 5)]
-    scene.chunks.remove_source(P1)
-    scene.chunks.add_source(P1)
+    scene.loses(P1)
     assert asks(P2, 6) in scene.fetch(6, 6, P1, P2) + scene.fetch(7, 6, P1, P2)
 
 
-def test_a_piece_that_finds_no_room_is_still_handed_over() -> None:
-    scene = Scene(RoomsConfig(chunk_bytes=4096))
-    scene.keep(9)
-    scene.fetch(1, 0, P1)
-    effects = scene.gives(P1, 0)
-    assert isinstance(effects[0], Record)
-    assert (effects[0].kind, effects[0].reason) == (Kind.DROPPED, Reason.QUOTA)
-    assert effects[-1] == AfterCommit((Reply(1, ChunkFetched(piece(0).data)),))
+def test_all_who_gave_before_come_before_the_others() -> None:
+    scene = Scene()
+    scene.fetch(0, 0, P1, P2, P3)
+    scene.fetch(1, 1, P1, P2, P3)
+    scene.gives(P3, 0)
+    scene.gives(P2, 1)
+    first = scene.fetch(2, 2)[1].peer
+    second = scene.lacks(first, 2)[0].peer
+    assert {first, second} == {P2, P3}
+    assert scene.lacks(second, 2) == [asks(P1, 2)]
 
 
 def test_stopping_answers_whoever_waits() -> None:
@@ -323,10 +304,10 @@ def test_stopping_answers_whoever_waits() -> None:
     scene.fetch(1, 0, P1)
     gone = Declined(Reason.SHUTDOWN, "the room is no longer followed")
     assert scene.chunks.stop() == [
+        CancelTimer(patience(1)),
         dropped(Reason.SHUTDOWN),
         Reply(1, gone),
-        CancelTimer(tick()),
-        CancelTimer(patience(1)),
+        CancelTimer(ChunkDue(ROOM)),
     ]
     assert scene.chunks.stop() == []
 
@@ -361,10 +342,10 @@ def test_every_command_is_answered_once(moves: list[tuple[str, int, PeerId | lis
         elif what == "lacks":
             note(scene.lacks(whom, number))  # type: ignore[arg-type]
         elif what == "late":
-            note(scene.chunks.handle_silence(piece(number).digest))
+            note(scene.waits_until(5.0))
         elif what == "down":
-            note(scene.chunks.remove_source(whom))
+            note(scene.loses(whom))  # type: ignore[arg-type]
         else:
-            note(scene.chunks.end_request(number))
+            note(scene.ends(number))
     note(scene.chunks.stop())
     assert sorted(answered) == list(range(asked))

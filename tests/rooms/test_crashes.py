@@ -11,12 +11,10 @@ from tests.rooms.circle import Circle
 
 from linnet.core.ids import EventId
 from linnet.event.event import Event
-from linnet.peer.interface import Command
-from linnet.rooms.commands import SendToRoom, SetLevel, SetMembership, SetState
-from linnet.rooms.content import NAME, Membership
-from linnet.rooms.results import Sent
-from linnet.rooms.room import Room
-from linnet.rooms.status import state_of
+from linnet.peer.interface import AnyCommand
+from linnet.rooms.commands import SendToRoom, Sent, SetLevel, SetMembership, SetState
+from linnet.rooms.event_types import NAME, Membership
+from linnet.rooms.room_status import state_of
 from linnet.store.memory import MemoryStore
 
 STEP = 1 if os.environ.get("LINNET_SOAK") else 4
@@ -79,7 +77,7 @@ class Script(Circle):
             else:
                 return
 
-    def tell(self, name: str, command: Command) -> None:
+    def tell(self, name: str, command: AnyCommand) -> None:
         self.requests.append((name, self.network.ask(self.peer(name), command)))
 
     def play(self) -> None:
@@ -113,11 +111,6 @@ class Script(Circle):
             if name != "cid" and isinstance(answer, Sent):  # who is put out
                 self.sent += answer.ids
 
-    def room_of(self, name: str) -> Room:
-        room = self.rooms(name)._registry.get(self.room)
-        assert room is not None
-        return room
-
 
 def script() -> Script:
     play = Script()
@@ -135,14 +128,14 @@ def commits_of(name: str) -> int:
 
 
 def check(play: Script, broken: str) -> None:
-    rooms = [play.room_of("ann"), play.room_of("bob")]
+    rooms = [play.room_at("ann"), play.room_at("bob")]
     known = [frozenset(room.dag.ids_in_order()) for room in rooms]
     assert known[0] == known[1]
     assert state_of(rooms[0]).digest == state_of(rooms[1]).digest
     assert all(event in known[0] for event in play.sent), "it said that it had sent this"
     chains: dict[tuple[bytes, bytes, int | None], EventId] = {}
     for each in sorted(known[0]):
-        event = rooms[0].parts.memory.event(each)
+        event = rooms[0].memory.event(each)
         assert event is not None
         place = (event.author, event.device, event.seq)
         assert chains.setdefault(place, each) == each, "one place in a chain, two events"
@@ -150,8 +143,8 @@ def check(play: Script, broken: str) -> None:
         assert len(room.intake.order) == 0
         handed = {item.id for item in play.items[name] if isinstance(item, Event)}
         for each in known[0]:
-            event = room.parts.memory.event(each)
-            if event is not None and event.kind == "message" and each not in room.parts.memory.hidden:
+            event = room.memory.event(each)
+            if event is not None and event.kind == "message" and each not in room.memory.hidden:
                 assert each in handed, f"{name} was not handed {event.body!r}"
     said = [item.body for item in play.items["bob"] if isinstance(item, Event)]
     assert b"last" in said, f"{broken} goes on"
@@ -168,24 +161,3 @@ def test_a_node_may_fail_at_any_commit(broken: str, keeps: bool) -> None:
         play.play()
         play.finish(broken)
         check(play, broken)
-
-
-def test_what_was_kept_early_takes_its_place_after_a_restart() -> None:
-    circle = Circle("ann", "bob", "cid")
-    circle.found("ann", read=False)
-    lines = [str(number) for number in range(2000)]  # So many that they do not come at once.
-    circle.say("ann", *lines)
-    circle.join("cid", by="ann")
-    circle.run(5.0)
-    circle.get("cid", SetMembership(circle.room, circle.person("bob"), Membership.INVITE), Sent)
-    circle.run(2.0)
-    circle.offline("cid")
-    circle.join("bob", by="ann")
-    room = circle.rooms("bob")._registry.get(circle.room)
-    assert room is not None
-    assert room.intake.early != {}
-    circle.offline("bob")
-    circle.online("bob")
-    circle.run(5.0)
-    assert circle.heard("bob") == lines
-    assert circle.status("bob").waiting == 0

@@ -7,11 +7,12 @@ from tests.rooms.circle import Circle
 
 from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
-from linnet.rooms.commands import SendToRoom, SetLevel, SetState
-from linnet.rooms.content import NAME, POWER, Newcomers
-from linnet.rooms.results import Sent
+from linnet.core.spaces import is_needed, kind_of
+from linnet.delivery.items import Unreadable
+from linnet.rooms.commands import Reading, ReadRoom, SendToRoom, Sent, SetLevel, SetState
+from linnet.rooms.event_types import NAME, POWER, Newcomers
 from linnet.rooms.room_store import RoomMemory
-from linnet.sim.nemesis.open_node import DamageableLog, DamageableStore
+from linnet.sim.nemesis.open_node import DamageableCells, DamageableLog, DamageableStore
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind
 
@@ -40,6 +41,21 @@ class Frail(Circle):
         assert isinstance(log, DamageableLog)
         return log
 
+    def cells(self, name: str) -> DamageableCells:
+        cells = self.stores[name].cells
+        assert isinstance(cells, DamageableCells)
+        return cells
+
+    def spoil_one(self, name: str, kind: str) -> None:
+        """A node is down, and one value of this kind is altered when it is up again."""
+        self.offline(name)
+        self.run(1.0)
+        spaces = sorted(space for space in self.cells(name)._spaces if kind_of(space) == kind)
+        held = [(space, key) for space in spaces for key in sorted(self.cells(name)._spaces[space])]
+        self.cells(name).spoil(*held[len(held) // 2])
+        self.online(name)
+        self.run(30.0)
+
     def units(self, name: str) -> list[EventId]:
         return [entry.head for _, entry in self.log(name).read(self.room, 0, 1000)]
 
@@ -64,6 +80,12 @@ COUNT = len(Frail().units("bob"))
 CONTROL = len(Frail().units("r0"))
 
 
+def kinds(name: str) -> list[str]:
+    """What this node keeps in cells and can do without, in an encrypted room whose history is shared."""
+    spaces = Frail(Newcomers.SHARED).cells(name)._spaces.items()
+    return sorted({kind_of(space) for space, held in spaces if held and not is_needed(space)})
+
+
 @pytest.mark.parametrize("place", range(COUNT))
 def test_a_member_mends_any_unit_of_its_log_and_sees_the_room_as_before(place: int) -> None:
     circle = Frail()
@@ -72,12 +94,9 @@ def test_a_member_mends_any_unit_of_its_log_and_sees_the_room_as_before(place: i
     assert circle.damaged("bob") == 0
     assert whole(circle, "bob") == before
     assert circle.units("bob") == order
-    room = circle.rooms("bob")._registry.get(circle.room)
-    ann = circle.rooms("ann")._registry.get(circle.room)
-    assert room is not None
-    assert ann is not None
-    assert not room.parts.memory.held
-    assert not room.parts.memory.damaged
+    room, ann = circle.room_at("bob"), circle.room_at("ann")
+    assert not room.memory.held
+    assert not room.memory.damaged
     circle.say("bob", "again")
     circle.say("ann", "too")
     circle.run(5.0)
@@ -130,3 +149,38 @@ def test_nothing_is_said_while_the_rules_are_not_known() -> None:
     circle.run(60.0)
     assert whole(circle, "bob") == before
     circle.say("bob", "now")
+
+
+@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name in ("bob", "r0") for kind in kinds(name)])
+def test_a_damaged_value_that_is_not_needed_is_told_and_of_no_harm(name: str, kind: str) -> None:
+    circle = Frail(Newcomers.SHARED)
+    before = whole(circle, "bob")
+    circle.spoil_one(name, kind)
+    circle.say("bob", "again")
+    circle.say("ann", "too")
+    circle.run(10.0)
+    assert whole(circle, "bob") == before
+    said = {f"{speaker}{number}" for speaker in ("ann", "bob", "cid") for number in range(3)}
+    assert set(circle.heard("bob")) <= said | {"again", "too"}, "nobody said that"
+    assert {"again", "too"} <= set(circle.heard("bob")) & set(circle.heard("cid"))
+    assert circle.cells(name).take_damage() == [], "what was met was told"
+
+
+@pytest.mark.parametrize("newcomers", [Newcomers.SHARED, Newcomers.FROM_NOW])
+def test_every_damaged_text_is_opened_again_or_told(newcomers: Newcomers) -> None:
+    circle = Frail(newcomers)
+    circle.offline("bob")
+    space = f"group.text/{circle.room.hex()}"
+    for key in [key for key, _ in circle.cells("bob").scan(space)]:
+        circle.cells("bob").spoil(space, key)
+    circle.online("bob")
+    circle.items["bob"].clear()
+    circle.get("bob", ReadRoom(77, circle.room, 0.0, None, False, False), Reading)
+    circle.run(5.0)
+    said = sorted(f"{speaker}{number}" for speaker in ("ann", "bob", "cid") for number in range(3))
+    if newcomers is Newcomers.SHARED:
+        assert sorted(circle.heard("bob")) == said
+    else:
+        unread = [item.reason for item in circle.items["bob"] if isinstance(item, Unreadable)]
+        assert (circle.heard("bob"), unread) == ([], [Reason.DAMAGED] * len(said))
+    assert Reason.DAMAGED in circle.reasons("bob", Kind.DROPPED)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from linnet.rooms.file_names import NAME_BYTES, safe_name
+from linnet.rooms.attachments import NAME_BYTES, safe_name
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ from linnet.rooms.commands import (
     SetRule,
     SetState,
 )
-from linnet.rooms.content import (
+from linnet.rooms.event_positions import Draft
+from linnet.rooms.event_types import (
     JOIN_RULES,
     MEMBER,
     NAME,
@@ -42,7 +43,7 @@ from linnet.rooms.content import (
     content_of,
     member_key,
 )
-from linnet.rooms.governing import FIRST_POWER, Draft, Governing, drafts_of, founding
+from linnet.rooms.room_commands import FIRST_POWER, Governing, drafts_of, founding
 
 EVENT = EventId(b"e" * 32)
 RELAY_PEER = PeerId(b"r" * 32)
@@ -73,7 +74,7 @@ def test_each_command_is_one_event() -> None:
         (SetPower(room, Power(ban=9)), Draft(POWER, "", body_of(Power(ban=9)))),
         (SetRule(room, JoinRule.PUBLIC), Draft(JOIN_RULES, "", body_of(JoinRules(JoinRule.PUBLIC)))),
         (SetState(room, "color", "wall", b"red"), Draft("color", "wall", b"red")),
-        (SetRetention(room, 1000), Draft(RETENTION, "", body_of(Retention(1000)))),
+        (SetRetention(room, 1.0), Draft(RETENTION, "", body_of(Retention(1000)))),
         (Redact(room, EVENT, "oops"), Draft(REDACTION, None, body_of(Redaction(EVENT, "oops")))),
     ]
     for command, draft in expected:

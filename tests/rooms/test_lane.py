@@ -5,12 +5,12 @@ from __future__ import annotations
 from tests.rooms.bench import Bench
 
 from linnet.core.ids import EventId
-from linnet.delivery.barriers import Barriers
+from linnet.delivery.causal_barriers import Barriers
+from linnet.delivery.causal_graph import Dag
 from linnet.delivery.config import BarrierConfig
-from linnet.delivery.dag import Dag
 from linnet.machine.outbox import Outbox
-from linnet.rooms.arrival import Arrival
 from linnet.rooms.event_checks import Lane
+from linnet.rooms.event_positions import Arrival
 
 HEAD, OTHER = EventId(b"h" * 32), EventId(b"o" * 32)
 
@@ -38,19 +38,19 @@ def test_who_waits_for_a_head_is_freed_with_it_in_order() -> None:
     for arrival, head in ((first, HEAD), (second, HEAD), (other, OTHER)):
         assert scene.lane.wait(arrival, head)
     assert scene.lane.wait(first, HEAD)
-    assert len(scene.lane) == 3
+    assert scene.lane._size == 3
     assert HEAD in scene.lane
     assert scene.lane.free(HEAD) == [first, second]
     assert scene.lane.free(HEAD) == []
     assert HEAD not in scene.lane
-    assert len(scene.lane) == 1
+    assert scene.lane._size == 1
 
 
 def test_what_does_not_wait_in_the_barriers_does_not_wait_here() -> None:
     scene = Scene()
     ready = Arrival(scene.bench.forge("bob"), None, 0, 0)
     assert not scene.lane.wait(ready, HEAD)
-    assert len(scene.lane) == 0
+    assert scene.lane._size == 0
 
 
 def test_what_the_barriers_let_go_is_not_freed_and_not_kept() -> None:
@@ -59,8 +59,8 @@ def test_what_the_barriers_let_go_is_not_freed_and_not_kept() -> None:
         gone = EventId(number.to_bytes(32, "big"))
         assert scene.lane.wait(scene.arrival(gone), HEAD)
         scene.order.give_up(gone)
-    assert len(scene.lane) <= 66
+    assert scene.lane._size <= 66
     last = scene.arrival(OTHER)
     scene.lane.wait(last, HEAD)
     assert scene.lane.free(HEAD) == [last]
-    assert len(scene.lane) == 0
+    assert scene.lane._size == 0

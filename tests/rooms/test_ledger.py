@@ -6,6 +6,7 @@ import hashlib
 import os
 from typing import Any
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.driven import Driven
@@ -14,11 +15,12 @@ from linnet.core.effects import SetTimer
 from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.items import Overdue
+from linnet.delivery.receipts import Fate
 from linnet.event.event import Event
 from linnet.event.signing import message_tail
-from linnet.rooms.content import member_key
-from linnet.rooms.delivery_ledger import MARKS, RELAYS, DeadlineDue, Ledger
-from linnet.rooms.results import Fate, MemberFate
+from linnet.rooms.commands import MemberFate
+from linnet.rooms.delivery_ledger import MARKS, RELAYS, DeadlineDue, EventRow, Ledger, PersonRow, RelayWord
+from linnet.rooms.event_types import member_key
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 
@@ -76,13 +78,6 @@ def test_what_was_sent_is_pending_at_everybody_it_was_meant_for() -> None:
     assert account.ledger.fates(event(1).id) is None
 
 
-def test_an_account_that_is_open_is_not_opened_again() -> None:
-    account = Account(2)
-    account.ledger.note_ack(BEN, 1, 110.0)
-    assert account.ledger.open_account(event(1), (DEE,), 120.0) == []
-    assert account.fates(1) == [Fate.DELIVERED, Fate.PENDING]
-
-
 def test_one_acknowledgement_covers_all_before_it() -> None:
     account = Account(3)
     acked = Record(Kind.ACKED, ROOM, device=US, seq=1, note=member_key(BEN))
@@ -98,14 +93,6 @@ def test_an_acknowledgement_of_what_was_never_sent_covers_nothing_that_comes_lat
     account.ledger.note_ack(BEN, 99, 110.0)
     account.ledger.open_account(event(2), (BEN, CID), 120.0)
     assert [account.fates(seq)[0] for seq in range(3)] == [Fate.DELIVERED, Fate.DELIVERED, Fate.PENDING]
-
-
-def test_who_was_never_meant_has_no_account() -> None:
-    account = Account(1)
-    assert account.ledger.note_ack(DEE, 0, 110.0) == []
-    assert account.ledger.note_refusal(event(0).id, DEE, Reason.BANNED, 110.0) == []
-    assert account.fates(0) == [Fate.PENDING, Fate.PENDING]
-    assert account.ledger.unsent() == ()  # somebody has it all the same
 
 
 def test_whoever_comes_later_is_not_shown_for_what_was_said_before() -> None:
@@ -143,27 +130,6 @@ def test_it_has_expired_when_every_relay_has_let_it_go() -> None:
     account.ledger.note_expiry(ids(0), R2, Reason.QUOTA, 130.0)
     assert account.of(0, BEN) == MemberFate(BEN, Fate.EXPIRED, 130.0, (R1, R2), Reason.QUOTA)
     assert account.ledger.unsent() == ()
-
-
-def test_a_tombstone_tells_even_if_the_word_that_it_was_kept_got_lost() -> None:
-    account = Account(1)
-    account.ledger.note_expiry(ids(0), R1, Reason.RETENTION, 120.0)
-    assert account.fates(0) == [Fate.EXPIRED, Fate.EXPIRED]
-
-
-def test_a_late_acknowledgement_turns_expired_into_delivered() -> None:
-    account = Account(1)
-    account.ledger.note_kept(ids(0), R1, 110.0)
-    account.ledger.note_expiry(ids(0), R1, Reason.RETENTION, 120.0)
-    account.ledger.note_ack(CID, 0, 130.0)
-    assert account.fates(0) == [Fate.EXPIRED, Fate.DELIVERED]
-
-
-def test_a_relay_may_keep_it_again() -> None:
-    account = Account(1)
-    account.ledger.note_expiry(ids(0), R1, Reason.RETENTION, 110.0)
-    account.ledger.note_kept(ids(0), R1, 120.0)
-    assert account.of(0, BEN) == MemberFate(BEN, Fate.AT_RELAY, 120.0, (R1,), None)
 
 
 def test_a_refusing_member_shows_for_itself_alone() -> None:
@@ -220,15 +186,6 @@ def test_whoever_gives_no_receipts_is_unknown_until_something_else_tells() -> No
     assert [account.fates(seq)[0] for seq in range(2)] == [Fate.DELIVERED, Fate.UNKNOWN]
     account.ledger.note_receipts_off(BEN, False)
     assert account.fates(1) == [Fate.AT_RELAY, Fate.AT_RELAY]
-
-
-def test_receipts_that_were_off_before_the_first_event_are_remembered() -> None:
-    account = Account()
-    account.ledger.note_receipts_off(CID, False)
-    account.ledger.note_receipts_off(BEN, True)
-    account.restart()
-    account.ledger.open_account(event(0), (BEN, CID), 100.0)
-    assert account.fates(0) == [Fate.UNKNOWN, Fate.PENDING]
 
 
 def test_unsent_is_what_neither_a_relay_nor_a_member_has() -> None:
@@ -319,7 +276,7 @@ def test_the_oldest_are_forgotten_with_a_record() -> None:
         note=note,
     )
     for _ in range(2):
-        assert len(account.ledger) == 30
+        assert len(account.ledger._events) == 30
         assert account.ledger.fates(event(2).id) is None
         assert account.fates(3) == [Fate.PENDING, Fate.PENDING]
         assert account.pass_deadline(DeadlineDue(ROOM, 0)) is None
@@ -483,3 +440,33 @@ def test_an_acknowledgement_of_someone_who_was_meant_is_never_lost(steps: list[t
         reached = any(which >= seq for which, _ in due)
         if had or reached:
             assert event(seq).id not in unsent
+
+
+def test_spans_that_ended_before_are_forgotten() -> None:
+    row = PersonRow(0)
+    row.enter(0)
+    row.leave(4)
+    row.enter(6)
+    assert not row.forget_before(3)
+    assert row.forget_before(4)
+    assert row.spans == [(6, None)]
+
+
+def test_only_the_latest_steps_have_a_time() -> None:
+    row = PersonRow(0)
+    for seq in range(MARKS):
+        row.ack(seq, float(seq))
+    assert row.when(0) == 0.0
+    row.ack(MARKS, float(MARKS))
+    assert (row.when(0), row.when(1), row.when(MARKS)) == (None, 1.0, float(MARKS))
+    assert row.acked == MARKS
+
+
+def test_rows_are_the_same_after_a_restart() -> None:
+    event = EventRow(4, EventId(b"e" * 32), DeviceId(b"d" * 8), "message", 7, 8.0)
+    event.relays[PeerId(b"r" * 32)] = RelayWord(False, True, 9.0, Reason.RETENTION)
+    event.refused[AuthorId(b"p" * 32)] = (10.0, Reason.BANNED)
+    event.deadline = 11.5
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(event), type=EventRow) == event
+    person = PersonRow(2, 5, [(5, 6.0)], 1, [(0, 3), (4, None)], True)
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(person), type=PersonRow) == person

@@ -9,7 +9,7 @@ from linnet.core.errors import RemoteError
 from linnet.core.ids import EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.rooms.messages import RoomReceipt
-from linnet.rooms.receipt import check_room_receipt, sign_room_receipt
+from linnet.rooms.receipts import check_room_receipt, sign_room_receipt
 from linnet.testing.identities import known_identity
 
 ROOM = TopicId(b"r" * 32)

@@ -9,19 +9,15 @@ from tests.rooms.circle import Circle
 
 from linnet.core.effects import Dial, Send, SetTimer
 from linnet.core.ids import EventId
-from linnet.core.messages import Message
 from linnet.core.reasons import Reason
-from linnet.delivery.causal_messages import Beyond, Further, Given, Reconcile, Want
-from linnet.delivery.commands import Declined
-from linnet.delivery.messages import Data
-from linnet.delivery.recovery import RecoveryDue
+from linnet.delivery.causal_barriers import RecoveryDue
+from linnet.delivery.messages import Beyond, Data, Further, Given, Want
 from linnet.identity.text import Sort, to_text
+from linnet.machine.commands import Declined
 from linnet.peer.interface import Effect, Input, Start, Stop
 from linnet.peer.peer import Peer
-from linnet.rooms.announcing import AnnounceDue
-from linnet.rooms.commands import ExamineRooms, SendToRoom, SetLevel, SetMembership
-from linnet.rooms.config import RoomsConfig
-from linnet.rooms.content import (
+from linnet.rooms.commands import SendToRoom, SetLevel, SetMembership
+from linnet.rooms.event_types import (
     MEMBER,
     NAME,
     POWER,
@@ -34,11 +30,11 @@ from linnet.rooms.content import (
     body_of,
     member_key,
 )
-from linnet.rooms.governing import FIRST_POWER
+from linnet.rooms.handshake import AnnounceDue
 from linnet.rooms.messages import AskControl, ControlPage, Greet, Refused
-from linnet.rooms.receipt import sign_room_receipt
-from linnet.rooms.results import RoomsAre
-from linnet.rooms.status import name_of
+from linnet.rooms.receipts import sign_room_receipt
+from linnet.rooms.room_commands import FIRST_POWER
+from linnet.rooms.room_status import name_of
 from linnet.trace.records import Kind
 
 NOWHERE = EventId(b"\x07" * 32)
@@ -60,19 +56,17 @@ def given(bench: Bench, request: int, *unknown: EventId, reason: Reason = Reason
 
 def test_nobody_says_unasked_that_an_event_is_gone() -> None:
     """Else anyone could have what is yet to come count as history, that no application is shown."""
-    bench = Bench()
-    bench.join("bob", "cid")
+    bench = Bench("bob", "cid")
     coming = bench.forge("bob")
     bench.hear("cid", given(bench, 1, coming.head))
     assert not bench.room.dag.satisfies(coming.head)
-    assert bench.room.parts.memory.expired == {}
+    assert bench.room.memory.expired == {}
     bench.bring("bob", coming)
     assert bench.shown() == [coming.head]
 
 
 def test_what_is_gone_at_one_is_asked_of_the_others_before_it_counts_as_gone() -> None:
-    bench = Bench()
-    bench.join("bob", "cid")
+    bench = Bench("bob", "cid")
     gone = bench.forge("bob")
     after = bench.forge("bob", deps=(gone.head,))
     bench.bring("bob", after)
@@ -82,12 +76,11 @@ def test_what_is_gone_at_one_is_asked_of_the_others_before_it_counts_as_gone() -
     assert bench.shown() == []
     bench.hear("cid", given(bench, again.request, gone.head, reason=Reason.NOT_HELD))
     assert bench.shown() == [after.head]
-    assert list(bench.room.parts.memory.expired) == [gone.head]
+    assert list(bench.room.memory.expired) == [gone.head]
 
 
 def test_what_nobody_has_here_and_nobody_had_is_waited_for() -> None:
-    bench = Bench()
-    bench.join("bob", "cid")
+    bench = Bench("bob", "cid")
     bench.bring("bob", bench.forge("bob", deps=(NOWHERE,), height=9))
     (want,) = ask_for_missing(bench)
     effects = bench.hear("bob", given(bench, want.request, NOWHERE, reason=Reason.NOT_HELD))
@@ -99,8 +92,7 @@ def test_what_nobody_has_here_and_nobody_had_is_waited_for() -> None:
 
 def test_what_was_refused_here_is_told_to_be_gone() -> None:
     """Nobody keeps it, so who waits for it, because something that counts depends on it, waits in vain."""
-    bench = Bench()
-    bench.join("bob", "cid")
+    bench = Bench("bob", "cid")
     refused = bench.forge("bob", POWER, "", body_of(Power()))
     after = bench.forge("bob", deps=(refused.head,))
     bench.bring("bob", refused, after)
@@ -116,29 +108,6 @@ def test_what_was_refused_here_is_told_to_be_gone() -> None:
 # Who is heard.
 
 
-def test_who_has_not_greeted_is_told_nothing() -> None:
-    bench = Bench()
-    bench.join("bob")
-    message = bench.forge("bob")
-    bench.bring("bob", message)
-    bench.up("eve")
-    heads = bench.room.dag.heads
-    asking: list[Message] = [
-        Want(bench.id, 1, heads),
-        Beyond(bench.id, 2, ()),
-        Reconcile(bench.id, 3, ()),
-        AskControl(bench.id, 4, (), None),
-        AskControl(bench.id, 4, (), None, bench.who("eve").card),
-        AskControl(bench.id, 4, (), bench.ticket(person="bob"), bench.who("eve").card),
-        AskControl(bench.id, 4, (), bench.ticket("eve"), bench.who("eve").card),
-    ]
-    for message_ in asking:
-        effects = bench.hear("eve", message_)
-        for kind in (Data, Given, Further, Greet):
-            assert not bench.sent("eve", kind, effects)
-        assert [each.units for each in bench.sent("eve", ControlPage, effects) if each.units] == []
-
-
 def test_who_comes_with_a_ticket_sees_control_events_and_nothing_else() -> None:
     bench = Bench()
     bench.say(SendToRoom(bench.id, (b"secret",)))
@@ -151,8 +120,7 @@ def test_who_comes_with_a_ticket_sees_control_events_and_nothing_else() -> None:
 
 
 def test_news_of_strangers_change_nothing() -> None:
-    bench = Bench()
-    bench.join("bob")
+    bench = Bench("bob")
     message = bench.forge("bob")
     bench.up("eve")
     card = bench.who("bob").card
@@ -168,30 +136,28 @@ def test_news_of_strangers_change_nothing() -> None:
         effects = bench.hear("eve", news)
         assert [each for each in effects if not hasattr(each, "kind")] == []
     assert before == (len(bench.room.dag), len(bench.room.control), len(bench.room.intake.order))
-    assert len(bench.room.receipts) == 0
+    assert len(bench.room.receipts.all()) == 0
 
 
 def test_a_receipt_of_somebody_else_is_heard_from_a_member_only_if_a_member_gave_it() -> None:
-    bench = Bench()
-    bench.join("bob", "cid")
+    bench = Bench("bob", "cid")
     for name, expected in (("eve", 0), ("cid", 1)):
         who = bench.who(name)
         heads = bench.room.dag.heads
         bench.hear("bob", sign_room_receipt(who.device, who.card, bench.id, 1, heads, off=False))
-        assert len(bench.room.receipts) == expected
+        assert len(bench.room.receipts.all()) == expected
 
 
 # Who is put out.
 
 
 def test_who_is_banned_is_put_out_of_everything_at_once() -> None:
-    bench = Bench()
-    bench.join("bob", "cid")
+    bench = Bench("bob", "cid")
     bob = bench.who("bob")
     bench.hear("bob", sign_room_receipt(bob.device, bob.card, bench.id, 1, bench.room.dag.heads, off=False))
     bench.say(SetMembership(bench.id, bob.author, Membership.BAN))
     assert list(bench.room.guests.by_peer) == [bench.link("cid")]
-    assert len(bench.room.receipts) == 0
+    assert len(bench.room.receipts.all()) == 0
     effects = bench.asked(SendToRoom(bench.id, (b"without bob",)))
     assert bench.sent("bob", Data, effects) == []
     assert len(bench.sent("cid", Data, effects)) == 1
@@ -200,8 +166,7 @@ def test_who_is_banned_is_put_out_of_everything_at_once() -> None:
 
 def test_a_banned_person_who_is_away_is_not_greeted_when_it_comes() -> None:
     """A greeting tells heads and where others may be dialled."""
-    bench = Bench()
-    bench.join("bob", "cid")
+    bench = Bench("bob", "cid")
     bench.down("bob")
     assert bench.room.neighbors.knows(bench.link("bob"))
     bench.say(SetMembership(bench.id, bench.who("bob").author, Membership.BAN))
@@ -210,8 +175,7 @@ def test_a_banned_person_who_is_away_is_not_greeted_when_it_comes() -> None:
 
 
 def test_who_is_let_in_again_is_known_again() -> None:
-    bench = Bench()
-    bench.join("bob")
+    bench = Bench("bob")
     person = bench.who("bob").author
     bench.say(SetMembership(bench.id, person, Membership.BAN))
     bench.say(SetMembership(bench.id, person, Membership.LEAVE))
@@ -238,8 +202,7 @@ def test_who_is_invited_by_name_sees_control_events_and_nothing_else() -> None:
 
 
 def test_who_is_let_in_again_and_may_not_know_it_is_sought() -> None:
-    bench = Bench()
-    bench.join("bob", "cid")
+    bench = Bench("bob", "cid")
     bob = bench.who("bob")
     bench.say(SetMembership(bench.id, bob.author, Membership.BAN))
     assert not bench.room.neighbors.knows(bob.peer)
@@ -251,14 +214,13 @@ def test_who_is_let_in_again_and_may_not_know_it_is_sought() -> None:
 
 def test_a_member_that_becomes_a_relay_is_served_as_a_relay() -> None:
     """Relays are shown control events; what people say they are given by its authors alone."""
-    bench = Bench()
-    bench.join("bob", "rex")
+    bench = Bench("bob", "rex")
     rex = bench.who("rex")
     assert rex.peer in bench.room.guests.members
     named = body_of(Relay(True, rex.author, ()))
     bench.bring("bob", bench.forge("bob", RELAY, to_text(Sort.DEVICE, rex.peer), named))
     assert rex.peer in bench.room.guests.members  # bob has no level to name it
-    bench.govern(RELAY, to_text(Sort.DEVICE, rex.peer), named)
+    bench.name_relay("rex")
     assert rex.peer not in bench.room.guests.members
     (secret,) = bench.say(SendToRoom(bench.id, (b"secret",)))
     bench.greet("rex")
@@ -271,8 +233,7 @@ def test_a_member_that_becomes_a_relay_is_served_as_a_relay() -> None:
 
 
 def test_who_has_left_is_there_until_somebody_knows_it_and_then_serves_nobody() -> None:
-    bench = Bench()
-    bench.join("bob")
+    bench = Bench("bob")
     bench.down("bob")
     bench.say(SetMembership(bench.id, bench.who("ann").author, Membership.LEAVE))
     bench.restart()
@@ -284,7 +245,8 @@ def test_who_has_left_is_there_until_somebody_knows_it_and_then_serves_nobody() 
     assert len(page.units) == len(bench.room.control)
     effects = bench.hear("bob", Refused(bench.id, None, Reason.NOT_A_MEMBER, "who are you"))
     assert bench.room.is_present  # it may not know us yet, and is shown and asked
-    assert len(bench.sent("bob", Data, effects)) == len(bench.sent("bob", AskControl, effects)) == 1
+    assert len(bench.sent("bob", Data, effects)) == 2  # that we came, and that we left
+    assert len(bench.sent("bob", AskControl, effects)) == 1
     bench.hear("bob", ControlPage(bench.id, 1, (), (), False, bench.room.control.heads, (), None))
     assert not bench.room.is_present
     effects = bench.hear("bob", Want(bench.id, 1, bench.room.dag.heads))
@@ -295,8 +257,7 @@ def test_who_has_left_is_there_until_somebody_knows_it_and_then_serves_nobody() 
 
 def test_who_was_put_out_asks_for_the_word_that_did_it() -> None:
     """It may have been away; as a member it would have been shown it, and all that it builds on."""
-    bench = Bench()
-    bench.join("bob", "cid")
+    bench = Bench("bob", "cid")
     bench.down("bob")
     (removal,) = bench.say(SetMembership(bench.id, bench.who("bob").author, Membership.LEAVE))
     bench.govern(POWER, "", body_of(FIRST_POWER))
@@ -314,8 +275,7 @@ def test_who_was_put_out_asks_for_the_word_that_did_it() -> None:
 
 
 def test_who_is_taken_for_a_stranger_asks_and_who_was_a_member_is_heard_out() -> None:
-    bench = Bench()
-    bench.join("bob", "cid")
+    bench = Bench("bob", "cid")
     effects = bench.hear("bob", Refused(bench.id, None, Reason.BANNED, "banned"))
     (ask,) = bench.sent("bob", AskControl, effects)
     assert ask.card == bench.who("ann").card
@@ -338,8 +298,7 @@ def test_who_is_taken_for_a_stranger_asks_and_who_was_a_member_is_heard_out() ->
 
 def test_a_name_counts_by_what_follows_it_once_that_is_known() -> None:
     """A control event that counts early may follow the name that it seems to stand against."""
-    bench = Bench()
-    bench.join("bob", "cid")
+    bench = Bench("bob", "cid")
     bob = bench.who("bob").author
     bench.govern(POWER, "", body_of(replace(FIRST_POWER, users={bob: 50})))
     name = bench.forge("bob", NAME, "", b"coffee")
@@ -359,78 +318,27 @@ def test_a_name_counts_by_what_follows_it_once_that_is_known() -> None:
     assert name_of(bench.room) == "coffee"
 
 
-def test_heads_that_are_shown_are_told_before_others() -> None:
-    bench = Bench()
-    bench.join("bob", "cid")
-    deps, control = bench.room.dag.heads, bench.room.control.heads
-    bench.say(SetMembership(bench.id, bench.who("bob").author, Membership.BAN))
-    for _ in range(10):
-        bench.bring("cid", bench.forge("bob", deps=deps, control=control))
-    greeting = bench.room.meeting.greeting(answer=False)
-    assert greeting.heads[: len(bench.room.dag.heads)] == bench.room.dag.heads
-    assert len(greeting.heads) > len(bench.room.dag.heads)
-
-
-def test_a_late_answer_to_a_reconciliation_of_ours_begins_none_of_theirs() -> None:
-    bench = Bench()
-    bench.join("bob")
-    ours = int(bench.link("ann") > bench.link("bob"))
-    effects = bench.hear("bob", Reconcile(bench.id, 10 + ours, ()))
-    assert [record.reason for record in bench.records(Kind.REJECTED, effects)] == [Reason.STALE]
-    assert bench.sent("bob", Reconcile, effects) == []
-
-
 @pytest.mark.parametrize("count", [1, 3])
 def test_control_pages_that_bring_nothing_new_are_asked_for_on_only_so_long(count: int) -> None:
     """As long as they may be about what we have; then it is a peer that never ends."""
-    bench = Bench()
-    bench.join("bob")
-    page = bench.room.serving.control(AskControl(bench.id, 1, (), None), ())
+    bench = Bench("bob")
+    page = bench.room.backfill_server.build_control_page(AskControl(bench.id, 1, (), None), ())
     again = ControlPage(bench.id, 1, page.units[:count], page.cards, True, page.heads, (), None)
     most = 1 + len(bench.room.control) // count
     asked = [len(bench.sent("bob", AskControl, bench.hear("bob", again))) for _ in range(most + 1)]
     assert asked == [1] * most + [0]
 
 
-def test_pages_go_on_though_the_other_knows_none_of_our_heads() -> None:
-    """Both have gone on apart: it names no head of ours, so we name what it has shown."""
-    bench = Bench(RoomsConfig(page_events=2))
-    bench.join("bob")
-    serving = bench.room.serving
-    ours = EventId(b"\x09" * 32)
-    heads: tuple[EventId, ...] = (ours,)
-    seen: list[bytes] = []
-    while True:
-        page = serving.control(AskControl(bench.id, 1, heads, None), ())
-        seen += [unit.sig for unit in page.units]
-        if not page.more:
-            break
-        heads = bench.room.catching_up.next_heads(bench.link("bob"), page, (ours,))
-    assert len(seen) == len(set(seen)) == len(bench.room.control)
-
-
-def test_rooms_are_told_of_with_what_waits() -> None:
-    bench = Bench()
-    bench.join("bob")
-    bench.bring("bob", bench.forge("bob", deps=(NOWHERE,), height=9))
-    rooms = bench.ask(ExamineRooms())
-    assert isinstance(rooms, RoomsAre)
-    (status,) = rooms.rooms
-    assert (status.waiting, status.missing, status.members) == (1, 1, 2)
-
-
 def test_every_greeting_that_asks_for_one_is_answered() -> None:
     """The first answer may be lost; who has none does not listen to us."""
-    bench = Bench()
-    bench.join("bob")
+    bench = Bench("bob")
     for _ in range(2):
         assert [each.answer for each in bench.sent("bob", Greet, bench.greet("bob"))] == [True]
     assert not bench.sent("bob", Greet, bench.greet("bob", answer=True))
 
 
 def test_who_is_linked_and_has_not_greeted_is_greeted_again() -> None:
-    bench = Bench()
-    bench.join("bob")
+    bench = Bench("bob")
     bench.down("bob")
     bench.up("bob")
     effects = bench.fire(AnnounceDue(bench.id))
@@ -438,8 +346,7 @@ def test_who_is_linked_and_has_not_greeted_is_greeted_again() -> None:
 
 
 def test_a_node_that_stops_begins_nothing_again_as_its_links_go() -> None:
-    bench = Bench()
-    bench.join("bob", "rex")
+    bench = Bench("bob", "rex")
     rex = bench.who("rex")
     body = body_of(Relay(True, rex.author, ("tls://rex:1",)))
     bench.say(SetLevel(bench.id, 100, person=bench.who("bob").author))

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from linnet.core.errors import RemoteError
 from linnet.core.limits import KIB
 from linnet.core.reasons import Reason
-from linnet.rooms.messages import CHUNK_BYTES
-from linnet.rooms.sealed_pieces import (
+from linnet.rooms.attachments import (
     CLASS_BYTES,
     TAG_BYTES,
     content_bytes,
@@ -19,6 +18,7 @@ from linnet.rooms.sealed_pieces import (
     seal_piece,
     unpadded,
 )
+from linnet.rooms.messages import CHUNK_BYTES
 
 KEY = bytes(32)
 
@@ -30,10 +30,6 @@ def test_a_piece_fits_and_its_size_tells_a_class(chunk_bytes: int, data: st.Data
     assert size + TAG_BYTES <= carried <= chunk_bytes
     assert carried % CLASS_BYTES == 0 or carried == chunk_bytes
     assert carried - size - TAG_BYTES < CLASS_BYTES
-
-
-def test_what_is_not_sealed_needs_no_room() -> None:
-    assert (content_bytes(KIB, sealed=False), content_bytes(KIB, sealed=True)) == (KIB, KIB - TAG_BYTES)
 
 
 @given(st.binary(max_size=100), st.integers(0, 2**64), st.integers(0, 2**64))

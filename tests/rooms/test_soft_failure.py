@@ -8,11 +8,11 @@ from tests.rooms.bench import Bench
 
 from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
-from linnet.delivery.causal_messages import Given, Want
+from linnet.delivery.messages import Given, Want
 from linnet.event.event import Verified
 from linnet.identity.text import Sort, to_text
 from linnet.rooms.commands import SendToRoom, SetLevel, SetMembership
-from linnet.rooms.content import (
+from linnet.rooms.event_types import (
     MEMBER,
     POWER,
     RELAY,
@@ -30,8 +30,7 @@ BAN, MUTE, SILENCE = "ban", "mute", "silence"
 
 def room_of_four() -> Bench:
     """Ann has founded it; bob is spoken of, cid may put people out, dan is there."""
-    bench = Bench()
-    bench.join("bob", "cid", "dan")
+    bench = Bench("bob", "cid", "dan")
     bench.say(SetLevel(bench.id, 100, person=bench.who("cid").author))
     bench.effects.clear()
     return bench
@@ -61,8 +60,7 @@ def again(bench: Bench, name: str, **other: object) -> Verified:
 
 
 def test_it_is_not_shown_not_built_on_and_given_to_who_asks_for_it() -> None:
-    bench = Bench()
-    bench.join("bob", "cid")
+    bench = Bench("bob", "cid")
     deps, control = bench.room.dag.heads, bench.room.control.heads
     bench.say(SetMembership(bench.id, bench.who("bob").author, Membership.BAN))
     late = bench.forge("bob", deps=deps, control=control)
@@ -111,21 +109,6 @@ def test_who_takes_a_right_away_after_an_event_does_not_stand_against_it(how: st
     assert (room.dag.knows(late.head), room.intake.soft_failed) == (True, 1)
 
 
-def test_the_same_after_a_restart() -> None:
-    bench = room_of_four()
-    heads = bench.room.dag.heads
-    said = bench.forge("bob")
-    taken = taking_away(bench, BAN, deps=(said.head,))
-    naming = again(bench, "dan", deps=heads, control=(taken.head,))
-    bench.bring("dan", naming, taken)
-    bench.restart()
-    bench.up("dan")
-    bench.greet("dan")
-    bench.bring("dan", said)
-    assert bench.room.dag.shows(said.head)
-    assert bench.room.dag.knows(taken.head)
-
-
 def test_what_is_as_high_as_a_ban_is_not_before_it() -> None:
     bench = room_of_four()
     heads, control = bench.room.dag.heads, bench.room.control.heads
@@ -144,7 +127,7 @@ def test_a_ban_that_builds_on_what_has_no_place_stands() -> None:
     heads, control = bench.room.dag.heads, bench.room.control.heads
     nowhere = again(bench, "dan", deps=(NOWHERE,), height=99)
     bench.bring("dan", nowhere)
-    assert bench.room.intake.early == {nowhere.head: 99}
+    assert bench.room.intake.places.early == {nowhere.head: 99}
     bench.say(SetMembership(bench.id, bench.who("bob").author, Membership.BAN))
     assert nowhere.head in bench.room.control.fact(bench.room.control.heads[0]).control
     late = bench.forge("bob", deps=heads, control=control)
@@ -178,7 +161,7 @@ def test_what_an_event_builds_on_counts_though_it_has_no_place() -> None:
     bench.bring("cid", taking_away(bench, MUTE))
     restored = bench.forge("cid", POWER, "", levels(bench, 0), deps=(NOWHERE,), height=99)
     bench.bring("cid", restored)
-    assert list(bench.room.intake.early) == [restored.head]
+    assert list(bench.room.intake.places.early) == [restored.head]
     said = bench.forge("bob", deps=heads, control=(restored.head,))
     bench.bring("dan", said)
     assert bench.shown()[-1] == said.head
@@ -195,7 +178,7 @@ def test_a_control_event_is_asked_once_more_when_it_takes_its_place(spared: bool
     ban = bench.forge("cid", MEMBER, member_key(bench.who("dan").author), body, deps=(missing.head,))
     early = [again(bench, "eve", deps=heads, control=(ban.head,))] if spared else []
     bench.bring("bob", *early, ban)
-    assert list(bench.room.intake.early) == [ban.head]
+    assert list(bench.room.intake.places.early) == [ban.head]
     power = bench.room.control.view().power()
     told = bench.forge("ann", POWER, "", body_of(replace(power, users={})), deps=heads, control=control)
     bench.bring("bob", told, missing)
@@ -239,7 +222,7 @@ def test_what_an_event_builds_on_stands_against_it_though_it_has_no_place() -> N
         "ann", MEMBER, cid, body_of(Member(Membership.BAN)), deps=heads, control=(muted.head,), height=52
     )
     bench.bring("dan", muted, restored, ban)
-    assert list(bench.room.intake.early) == [muted.head, restored.head]
+    assert list(bench.room.intake.places.early) == [muted.head, restored.head]
     said = bench.forge("bob", deps=heads, control=(restored.head,))
     bench.bring("dan", said)
     assert bench.shown() == [ban.head]
@@ -260,7 +243,7 @@ def test_a_right_that_was_given_back_later_was_not_there() -> None:
         "ann", POWER, "", body_of(power), deps=(taken.head,), control=(taken.head, ban.head), height=99
     )
     bench.bring("dan", ban, taken, given)
-    assert list(bench.room.intake.early) == [ban.head]
+    assert list(bench.room.intake.places.early) == [ban.head]
     bench.bring("dan", missing)
     assert bench.shown() == [taken.head, given.head, missing.head]
     assert (bench.room.dag.knows(ban.head), bench.room.intake.soft_failed) == (True, 1)

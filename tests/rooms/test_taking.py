@@ -10,8 +10,7 @@ from linnet.core.effects import Blame
 from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.event.event import Verified
-from linnet.identity.text import Sort, to_text
-from linnet.rooms.content import RELAY, JoinRule, Membership, Relay, body_of
+from linnet.rooms.event_types import JoinRule, Membership
 from linnet.rooms.messages import Refused
 from linnet.trace.records import Kind
 
@@ -24,8 +23,7 @@ def refusals(bench: Bench, name: str, *made: Verified) -> list[tuple[EventId | N
 
 
 def test_a_stranger_brings_its_own_join_and_nothing_else() -> None:
-    bench = Bench()
-    bench.join("bob")
+    bench = Bench("bob")
     bench.up("eve")
     message, of_bob = bench.forge("eve"), bench.forge("bob")
     kick = bench.membership("eve", "bob", Membership.LEAVE)
@@ -49,9 +47,9 @@ def test_a_join_that_does_not_hold_is_refused_and_leaves_nothing_behind(
     bench.up("eve")
     shown = None if ticket is None else bench.ticket(lasts=ticket)
     join = bench.membership("eve", "eve", Membership.JOIN, shown)
-    before = (len(bench.room.control), dict(bench.room.parts.memory.rejected))
+    before = (len(bench.room.control), dict(bench.room.memory.rejected))
     assert refusals(bench, "eve", join) == [(join.head, reason)]
-    assert (len(bench.room.control), dict(bench.room.parts.memory.rejected)) == before
+    assert (len(bench.room.control), dict(bench.room.memory.rejected)) == before
 
 
 def test_a_join_that_builds_on_what_we_lack_may_wait_one_of_each_stranger() -> None:
@@ -67,8 +65,7 @@ def test_a_join_that_builds_on_what_we_lack_may_wait_one_of_each_stranger() -> N
 
 
 def test_forged_events_are_blamed_on_who_brings_them() -> None:
-    bench = Bench()
-    bench.join("bob")
+    bench = Bench("bob")
     made = bench.forge("bob")
     forged = replace(made, unit=replace(made.unit, sig=bytes(64)))
     effects = bench.bring("bob", forged)
@@ -81,50 +78,33 @@ def test_forged_events_are_blamed_on_who_brings_them() -> None:
     assert bench.shown() == [made.head]
 
 
-def test_several_events_in_one_unit_or_none_of_a_chain_are_no_rooms() -> None:
-    bench = Bench()
-    bench.join("bob")
-    made = bench.forge("bob")
-    for unit in (
-        replace(made.unit, tails=made.unit.tails * 2),
-        replace(made.unit, seq=None),
-    ):
-        effects = bench.bring("bob", replace(made, unit=unit))
-        assert Reason.MALFORMED in [record.reason for record in bench.records(Kind.REJECTED, effects)]
-
-
 def test_a_named_relay_brings_what_others_said_before_it_has_greeted() -> None:
-    bench = Bench()
-    bench.join("bob")
-    rex = bench.who("rex")
+    bench = Bench("bob")
     message = bench.forge("bob")
     bench.up("rex")
     assert refusals(bench, "rex", message) == [(None, Reason.NOT_A_MEMBER)]
-    bench.govern(RELAY, to_text(Sort.DEVICE, rex.peer), body_of(Relay(True, rex.author, ())))
+    bench.name_relay("rex")
     assert refusals(bench, "rex", message) == []
     assert message.head in bench.shown()
 
 
 def test_what_a_relay_says_itself_is_refused() -> None:
-    bench = Bench()
-    bench.join("rex")
-    rex = bench.who("rex")
-    bench.govern(RELAY, to_text(Sort.DEVICE, rex.peer), body_of(Relay(True, rex.author, ())))
+    bench = Bench("rex")
+    bench.name_relay("rex")
     message = bench.forge("rex")
     assert refusals(bench, "rex", message) == [(message.head, Reason.RELAY_ONLY)]
     assert message.head not in bench.shown()
 
 
 def test_strangers_fill_no_book_of_cards() -> None:
-    bench = Bench()
-    bench.join("bob")
+    bench = Bench("bob")
     bench.up("eve")
     known = len(bench.room.context.cards._cards)
     cards = [bench.who(f"nobody {number}").card for number in range(5)]
     bench.room.taking.take((), cards, bench.link("eve"), bench.now)
     assert len(bench.room.context.cards._cards) == known
     bench.room.taking.take((), cards, bench.link("bob"), bench.now)
-    bench.room.parts.out.clear()
+    bench.room.out.clear()
     assert len(bench.room.context.cards._cards) == known + 5
 
 

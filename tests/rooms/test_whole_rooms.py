@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from random import Random
-
 import pytest
-from tests.rooms.circle import Circle
+from msgspec.structs import replace
+from tests.rooms.circle import Circle, Devices, founded
 
 from linnet.core.ids import EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.event.event import MESSAGE, Event
 from linnet.event.signing import decode_unit, recall_unit
-from linnet.identity.cards import CARD_DAYS, issue_card, revoke
-from linnet.identity.keys import SigningKey
-from linnet.peer.config import Identity, PeerConfig
-from linnet.peer.interface import Start
-from linnet.peer.peer import Peer
+from linnet.identity.cards import revoke
+from linnet.machine.commands import Declined
+from linnet.peer.config import PeerConfig
 from linnet.rooms.commands import (
     AddRelay,
     JoinRoom,
     ReadRoom,
     RevokeInRoom,
+    RoomMade,
     SendToRoom,
+    Sent,
     SetMembership,
     SetRetention,
     SetState,
 )
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
-from linnet.rooms.content import NAME, Membership, Newcomers
-from linnet.rooms.results import RoomMade, Sent
-from linnet.sim.luck import SeededEntropy
-from linnet.store.memory import MemoryStore
+from linnet.rooms.event_types import NAME, Membership, Newcomers
 from linnet.trace.records import Kind
 
 
@@ -54,8 +50,7 @@ def messages_since(circle: Circle, name: str, kind: Kind, since: int) -> int:
 
 
 def test_the_next_event_joins_the_branches_that_it_has_seen() -> None:
-    circle = Circle("ann", "bob")
-    circle.found("ann", "bob")
+    circle = founded("ann", "bob")
     circle.network.partition([[circle.peer("ann")], [circle.peer("bob")]])
     (left,), (right,) = circle.say("ann", "left"), circle.say("bob", "right")
     circle.run(2.0)
@@ -71,8 +66,7 @@ def test_the_next_event_joins_the_branches_that_it_has_seen() -> None:
 
 def test_who_went_on_apart_after_a_long_history_exchange_what_differs() -> None:
     """They compare, and do not send each other again the six hundred events that both have."""
-    circle = Circle("ann", "bob")
-    circle.found("ann", "bob")
+    circle = founded("ann", "bob")
     for start in range(0, 600, 100):
         circle.say("ann", *(f"line {number}" for number in range(start, start + 100)))
     circle.run(5.0)
@@ -96,17 +90,14 @@ def test_who_went_on_apart_after_a_long_history_exchange_what_differs() -> None:
 class Tracked(Circle):
     """The first name is a tracker, which all others know."""
 
-    def _machine(self, name: str) -> Peer:
-        life = self._lives[name] = self._lives.get(name, -1) + 1
+    def _config(self, name: str) -> PeerConfig:
         tracker = next(iter(self.identity))
-        config = PeerConfig(
+        return PeerConfig(
             listens=(f"tls://{name}:1",),
             trackers=(self.contact(tracker),),
             is_tracker=name == tracker,
             rooms=self.config,
         )
-        luck = Random(f"{self.seed}/{name}/{life}")
-        return Peer(config, self.identity[name], self.stores[name], luck, self._verifier, self._card_check)
 
 
 def test_a_room_larger_than_its_mesh_goes_on_in_the_graph_of_a_tracker() -> None:
@@ -115,8 +106,7 @@ def test_a_room_larger_than_its_mesh_goes_on_in_the_graph_of_a_tracker() -> None
     circle = Tracked("tracker", *names, config=RoomsConfig(mesh=4))
     circle.found(*names)
     circle.run(30.0)
-    rooms = [circle.rooms(name)._registry.get(circle.room) for name in names]
-    assert all(room is not None and room.parts.neighbors.in_graph for room in rooms)
+    assert all(circle.room_at(name).neighbors._in_graph for name in names)
     for name in names:
         circle.say(name, f"{name} is here")
     circle.run(10.0)
@@ -125,56 +115,37 @@ def test_a_room_larger_than_its_mesh_goes_on_in_the_graph_of_a_tracker() -> None
     assert len({circle.state(name).digest for name in names}) == 1
 
 
-def second_device(circle: Circle, name: str, of: str) -> SigningKey:
-    """Another device of somebody who is there already; the key of the person."""
-    person = SigningKey.generate(SeededEntropy(circle.seed, f"identity/{of}"))
-    device = SigningKey.generate(SeededEntropy(circle.seed, f"device/{name}"))
-    now = int(circle.network.now)
-    card = issue_card(person, device.public, now, now + CARD_DAYS * 86_400, name)
-    assert card.person == circle.person(of)
-    circle.identity[name] = Identity(device, card)
-    circle.stores[name] = MemoryStore()
-    circle.items[name] = []
-    circle._name_of[circle.peer(name)] = name
-    circle.network.add(
-        circle.peer(name), circle._machine(name), deliver=circle._deliver, store=circle.stores[name]
-    )
-    circle.network.ask(circle.peer(name), Start())
-    return person
-
-
 def test_a_person_with_two_devices_is_one_member() -> None:
-    circle = Circle("ann", "bob")
+    circle = Devices("ann", "bob", "bob2")
     circle.found("ann", "bob")
-    key = second_device(circle, "phone", of="bob")
-    circle.join("phone", by="ann")
-    circle.read("phone")
+    circle.join("bob2", by="ann")
+    circle.read("bob2")
     circle.run(3.0)
     (member,) = [each for each in circle.state("ann").members if each.person == circle.person("bob")]
     assert member.membership is Membership.JOIN
-    assert sorted(member.devices) == sorted(circle.identity[name].card.device for name in ("bob", "phone"))
+    assert sorted(member.devices) == sorted(circle.identity[name].card.device for name in ("bob", "bob2"))
     circle.say("bob", "by laptop")
     circle.run(1.0)
-    circle.say("phone", "by phone")
+    circle.say("bob2", "by phone")
     circle.run(1.0)
-    for name in ("ann", "bob", "phone"):
+    for name in ("ann", "bob", "bob2"):
         assert circle.heard(name) == ["by laptop", "by phone"]
-    circle.offline("phone")
+    circle.offline("bob2")
     (event,) = circle.say("ann", "to bob")
     circle.run(3.0)
-    assert circle.fates("ann", event) == {"phone": "delivered"}  # bob, by whichever device has it
-    circle.online("phone")
+    assert circle.fates("ann", event) == {"bob2": "delivered"}  # bob, by whichever device has it
+    circle.online("bob2")
     circle.run(5.0)
-    assert circle.heard("phone")[-1] == "to bob"
+    assert circle.heard("bob2")[-1] == "to bob"
     # The phone is lost: its person takes it out of the room, and stays in it.
-    word = revoke(key, circle.identity["phone"].card.device, int(circle.network.now))
+    word = revoke(circle.person_key("bob"), circle.identity["bob2"].card.device, int(circle.network.now))
     circle.get("bob", RevokeInRoom(circle.room, word), Sent)
     circle.run(2.0)
     circle.say("bob", "without my phone")
     circle.run(2.0)
     assert circle.heard("ann")[-1] == "without my phone"
-    assert "without my phone" not in circle.heard("phone")
-    assert circle.declined("phone", SendToRoom(circle.room, (b"x",))).reason is Reason.CARD_REVOKED
+    assert "without my phone" not in circle.heard("bob2")
+    assert circle.declined("bob2", SendToRoom(circle.room, (b"x",))).reason is Reason.CARD_REVOKED
 
 
 def test_rooms_of_one_node_have_nothing_to_do_with_each_other() -> None:
@@ -211,8 +182,7 @@ def test_rooms_of_one_node_have_nothing_to_do_with_each_other() -> None:
 
 
 def test_what_is_said_goes_to_one_relay_which_passes_it_on() -> None:
-    circle = Circle("ann", "bob", "r0", "r1", "r2")
-    circle.found("ann", "bob", "r0", "r1", "r2")
+    circle = founded("ann", "bob", "r0", "r1", "r2")
     sent = circle.get("ann", SendToRoom(circle.room, (b"hello",)), Sent)
     circle.run(3.0)
     relays = [circle.peer(name) for name in ("r0", "r1", "r2")]
@@ -230,13 +200,9 @@ def test_what_is_said_goes_to_one_relay_which_passes_it_on() -> None:
 class Mixed(Circle):
     """Who is called `loner` uses no relay."""
 
-    def _machine(self, name: str) -> Peer:
-        usual = self.config
-        self.config = RoomsConfig(relays_at_once=0) if name == "loner" else usual
-        try:
-            return super()._machine(name)
-        finally:
-            self.config = usual
+    def _config(self, name: str) -> PeerConfig:
+        usual = super()._config(name)
+        return replace(usual, rooms=RoomsConfig(relays_at_once=0)) if name == "loner" else usual
 
 
 def test_what_somebody_says_who_uses_no_relay_is_at_no_relay() -> None:
@@ -265,10 +231,9 @@ def test_what_somebody_says_who_uses_no_relay_is_at_no_relay() -> None:
 @pytest.mark.parametrize("why", ["retention", "capacity"])
 def test_what_a_relay_let_go_is_told_to_its_author(why: str) -> None:
     small = RelayConfig(policy=RelayPolicy.OPEN, room_bytes=2000)
-    circle = Circle("ann", "bob", "r0", relay=small if why == "capacity" else None)
-    circle.found("ann", "bob", "r0")
+    circle = founded("ann", "bob", "r0", relay=small if why == "capacity" else None)
     if why == "retention":
-        circle.get("ann", SetRetention(circle.room, 20_000), Sent)
+        circle.get("ann", SetRetention(circle.room, 20.0), Sent)
     circle.offline("bob")
     (event,) = circle.say("ann", "x" * 400)
     circle.run(2.0)
@@ -289,8 +254,7 @@ def test_what_a_relay_let_go_is_told_to_its_author(why: str) -> None:
 
 
 def test_when_all_relays_are_gone_members_go_on_and_come_back_to_one_that_returns() -> None:
-    circle = Circle("ann", "bob", "r0", "r1")
-    circle.found("ann", "bob", "r0", "r1")
+    circle = founded("ann", "bob", "r0", "r1")
     circle.offline("r0", "r1")
     circle.run(1.0)
     circle.say("ann", "no relay")
@@ -330,14 +294,13 @@ def test_who_is_put_out_is_told_by_a_relay_when_nobody_else_is_there(
     how: Membership, reason: Reason, before: int, newcomers: Newcomers | None
 ) -> None:
     """With what that event builds on, and with nothing of what was said since."""
-    circle = Circle("ann", "bob", "r0", seed=41)
-    circle.found("ann", "bob", "r0", newcomers=newcomers)
+    circle = founded("ann", "bob", "r0", seed=41, newcomers=newcomers)
     circle.offline("bob")
     circle.run(5.0)
     for number in range(before):
-        circle.get("ann", SetRetention(circle.room, 1_000_000 + number), Sent)
+        circle.get("ann", SetRetention(circle.room, 1_000.0 + number), Sent)
     circle.get("ann", SetMembership(circle.room, circle.person("bob"), how, "enough"), Sent)
-    circle.get("ann", SetRetention(circle.room, 5_000_000), Sent)
+    circle.get("ann", SetRetention(circle.room, 5_000.0), Sent)
     circle.say("ann", "not for bob")
     circle.run(5.0)
     circle.offline("ann")
@@ -348,15 +311,12 @@ def test_who_is_put_out_is_told_by_a_relay_when_nobody_else_is_there(
     told = circle.declined("bob", SendToRoom(circle.room, (b"still here",)))
     assert told.reason is reason
     assert "not for bob" not in circle.heard("bob")
-    room = circle.rooms("bob")._registry.get(circle.room)
-    assert room is not None
-    assert room.view.retention() == (None if before == 0 else 1_000_000 + before - 1)
+    assert circle.room_at("bob").view.retention() == (None if before == 0 else 1_000 * (1_000 + before - 1))
 
 
 def test_who_is_put_out_tells_nobody_and_is_not_waited_for() -> None:
     """The ledger of a kick: at the others it arrives, at whom it is about nothing can be known."""
-    circle = Circle("ann", "bob", "cid", "r0", seed=43)
-    circle.found("ann", "bob", "cid", "r0")
+    circle = founded("ann", "bob", "cid", "r0", seed=43)
     put_out = circle.get("ann", SetMembership(circle.room, circle.person("bob"), Membership.LEAVE), Sent).ids[
         0
     ]
@@ -389,85 +349,98 @@ def test_who_joins_while_only_relays_are_there_knows_what_the_invitation_called_
     assert circle.status("cid").name == "coffee"
 
 
+def with_a_phone(*names: str, seed: int) -> Devices:
+    """Ann is in a room of these with a phone as well, which bob has let in."""
+    circle = Devices(*names, "ann2", seed=seed)
+    circle.found(*names)
+    circle.join("ann2", by="bob")
+    circle.read("ann2")
+    circle.run(5.0)
+    return circle
+
+
+def test_what_one_device_leaves_the_other_leaves_too() -> None:
+    circle = with_a_phone("ann", "bob", seed=47)
+    circle.get("ann2", SetMembership(circle.room, circle.person("ann"), Membership.LEAVE), Sent)
+    circle.run(3.0)
+    assert isinstance(circle.ask("ann", SendToRoom(circle.room, (b"x",))), Declined)
+    circle.say("bob", "alone")
+    circle.run(2.0)
+    assert circle.heard("ann") == circle.heard("ann2") == []
+
+
+def revoke_ann(circle: Devices) -> None:
+    """The thief's word: the phone, which spoke in good hands and is thus younger, revokes the laptop."""
+    laptop = circle.identity["ann"].card.device
+    circle.get("ann2", RevokeInRoom(circle.room, revoke(circle.person_key("ann"), laptop, 1)), Sent)
+
+
+def answer(circle: Devices) -> None:
+    """The owner's word."""
+    phone = circle.identity["ann2"].card.device
+    circle.get("ann", RevokeInRoom(circle.room, revoke(circle.person_key("ann"), phone, 2)), Sent)
+    circle.run(120.0)
+
+
+def is_revoked(circle: Circle, at: str, name: str) -> bool:
+    return circle.room_at(at).view.is_revoked(circle.person("ann"), circle.identity[name].card.device)
+
+
+def settled(circle: Circle, *names: str) -> None:
+    """The phone is out for all of these, the laptop is not, and is heard."""
+    for name in names:
+        assert (is_revoked(circle, name, "ann2"), is_revoked(circle, name, "ann")) == (True, False), name
+    circle.say("ann", "still me")
+    circle.run(60.0)
+    for name in names:
+        assert "still me" in circle.heard(name)
+
+
 @pytest.mark.parametrize("by_relay", [False, True])
 @pytest.mark.parametrize("heard", [False, True])
 def test_a_thief_with_a_younger_device_and_the_key_does_not_put_the_elder_out(
     heard: bool, by_relay: bool
 ) -> None:
     """The thief's word is first, and the owner is refused everywhere; the owner's answer settles it."""
-    circle = Circle("ann", "bob", "r0", seed=45)
-    circle.found("ann", "bob", "r0")
-    person = second_device(circle, "phone", of="ann")
-    circle.run(1.0)
-    circle.join("phone", by="bob")
-    circle.run(5.0)
-    # What the phone says in good hands makes it younger than the laptop, for everybody.
-    circle.get("phone", SetRetention(circle.room, 1_000_000), Sent)
+    circle = with_a_phone("ann", "bob", "r0", seed=45)
+    circle.get("ann2", SetRetention(circle.room, 1_000.0), Sent)
     circle.run(5.0)
     if not heard:
         circle.offline("ann")
         circle.run(1.0)
-    laptop, phone = (circle.identity[name].card.device for name in ("ann", "phone"))
-    circle.get("phone", RevokeInRoom(circle.room, revoke(person, laptop, 1)), Sent)
+    revoke_ann(circle)
     circle.run(10.0)
-    bobs = circle.rooms("bob")._registry.get(circle.room)
-    assert bobs is not None
-    assert bobs.view.is_revoked(circle.person("ann"), laptop)
+    assert is_revoked(circle, "bob", "ann")
     if by_relay:
-        circle.offline("bob", "phone")
+        circle.offline("bob", "ann2")
         circle.run(1.0)
     if not heard:
         circle.online("ann")
         circle.run(1.0)
-    circle.get("ann", RevokeInRoom(circle.room, revoke(person, phone, 2)), Sent)
-    circle.run(120.0)
+    answer(circle)
     if by_relay:
         circle.offline("ann")
         circle.online("bob")
         circle.run(60.0)
-        bobs = circle.rooms("bob")._registry.get(circle.room)
-        assert bobs is not None
-        assert not bobs.view.is_revoked(circle.person("ann"), laptop)
+        assert not is_revoked(circle, "bob", "ann")
         circle.online("ann")
         circle.run(60.0)
-    for name in ("ann", "bob"):
-        room = circle.rooms(name)._registry.get(circle.room)
-        assert room is not None
-        assert room.view.is_revoked(circle.person("ann"), phone), name
-        assert not room.view.is_revoked(circle.person("ann"), laptop), name
-    circle.say("ann", "still me")
-    circle.run(60.0)
-    assert "still me" in circle.heard("bob")
+    settled(circle, "ann", "bob")
 
 
 @pytest.mark.parametrize("heard", [False, True])
 def test_nor_where_there_is_no_relay_that_would_take_the_answer(heard: bool) -> None:
     """Members refuse to talk with a device that was revoked, but for its own word about that."""
-    circle = Circle("ann", "bob", "cid", seed=46)
-    circle.found("ann", "bob", "cid")
-    person = second_device(circle, "phone", of="ann")
-    circle.run(1.0)
-    circle.join("phone", by="bob")
-    circle.run(5.0)
-    circle.get("phone", SetRetention(circle.room, 1_000_000), Sent)
+    circle = with_a_phone("ann", "bob", "cid", seed=46)
+    circle.get("ann2", SetRetention(circle.room, 1_000.0), Sent)
     circle.run(5.0)
     if not heard:
         circle.offline("ann")
         circle.run(1.0)
-    laptop, phone = (circle.identity[name].card.device for name in ("ann", "phone"))
-    circle.get("phone", RevokeInRoom(circle.room, revoke(person, laptop, 1)), Sent)
+    revoke_ann(circle)
     circle.run(60.0)
     if not heard:
         circle.online("ann")
         circle.run(1.0)
-    circle.get("ann", RevokeInRoom(circle.room, revoke(person, phone, 2)), Sent)
-    circle.run(120.0)
-    for name in ("ann", "bob", "cid"):
-        room = circle.rooms(name)._registry.get(circle.room)
-        assert room is not None
-        assert room.view.is_revoked(circle.person("ann"), phone), name
-        assert not room.view.is_revoked(circle.person("ann"), laptop), name
-    circle.say("ann", "still me")
-    circle.run(60.0)
-    assert "still me" in circle.heard("bob")
-    assert "still me" in circle.heard("cid")
+    answer(circle)
+    settled(circle, "ann", "bob", "cid")

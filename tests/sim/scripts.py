@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.machines import Scripted
+
 from linnet.core.effects import (
     Dial,
     Reply,
@@ -13,14 +15,13 @@ from linnet.core.inputs import (
     Asked,
     Received,
 )
-from linnet.delivery.commands import Done
+from linnet.machine.commands import Done
 from linnet.peer.interface import Connect, Effect, Examine, Input
 from linnet.peer.messages import Ping
 from linnet.sim.clock import START
 from linnet.sim.links import LinkModel
 from linnet.sim.network import Network
-from linnet.testing.machines import Scripted
-from linnet.testing.networks import RowTrace, connect, named_peer
+from linnet.testing.networks import RowTrace, connect, named_peer, steady_links
 
 A, B, C = named_peer("a"), named_peer("b"), named_peer("c")
 Script = Callable[[Input, float], list[Effect]]
@@ -39,11 +40,19 @@ def obeying(script: Script | None = None) -> Scripted:
     return Scripted(answer)
 
 
-def pair(links: LinkModel, a: Scripted, b: Scripted, trace: RowTrace | None = None) -> Network:
-    """Two nodes with a link, A having dialled, and nothing else under way."""
-    network = Network(1, links, trace)
+def apart(
+    a: Scripted, b: Scripted, links: LinkModel | None = None, trace: RowTrace | None = None, seed: int = 1
+) -> Network:
+    """Two nodes that have no link yet, ten milliseconds apart unless it is said otherwise."""
+    network = Network(seed, links or steady_links(10), trace)
     network.add(A, a)
     network.add(B, b)
+    return network
+
+
+def pair(links: LinkModel, a: Scripted, b: Scripted, trace: RowTrace | None = None) -> Network:
+    """Two nodes with a link, A having dialled, and nothing else under way."""
+    network = apart(a, b, links, trace)
     connect(network, [(A, B)])
     a.inputs.clear()
     b.inputs.clear()

@@ -11,13 +11,13 @@ import pytest
 from linnet.core.effects import CancelTimer, Send, SetTimer
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.timers import Timer
-from linnet.delivery.causal_messages import CausalMessage
-from linnet.delivery.recovery import RecoveryDue
+from linnet.delivery.causal_barriers import RecoveryDue
+from linnet.delivery.messages import CausalMessage
 from linnet.event.event import Event
 from linnet.sim.clock import START
-from linnet.sim.gossip_topic import GossipTopic, TellHeads, references
-from linnet.sim.identities import seeded_identity
-from linnet.sim.verifier import RememberingVerifier
+from linnet.sim.light_topic import LightTopic, TellHeads, TopicSetting, references
+from linnet.sim.seeded_random import seeded_identity
+from linnet.sim.signature_cache import RememberingVerifier
 from linnet.wire.codec import Codec
 from linnet.wire.frame import FrameReader, frame
 
@@ -38,8 +38,8 @@ class Traveller:
 
     def enter(self, everyone: list[Traveller]) -> None:
         cards = {(each.identity.author, each.identity.card.device): each.identity.card for each in everyone}
-        self.topic = GossipTopic(
-            TOPIC, self.identity, cards, RememberingVerifier(), None, Random(1), self.hand
+        self.topic = LightTopic(
+            TOPIC, self.identity, None, Random(1), TopicSetting(cards, RememberingVerifier(), self.hand)
         )
 
     def hand(self, peer: PeerId, event: Event, hops: int, now: float) -> None:
@@ -90,24 +90,24 @@ def test_what_either_said_apart_is_at_both_after_files_went_to_and_fro(
     # What both know: said by one, and put into the hands of the other.
     for _ in range(common):
         ann.topic.publish(b"common", now)
-    ann.perform([*ann.topic.up(bob.identity.peer)], now)
-    bob.perform([*bob.topic.up(ann.identity.peer)], now)
+    ann.perform([*ann.topic.add_neighbor(bob.identity.peer)], now)
+    bob.perform([*bob.topic.add_neighbor(ann.identity.peer)], now)
     carry(ann, bob, now)
     assert len(ann.had) == len(bob.had) == common
     for each, count in zip(both, apart, strict=True):
         for _ in range(count):
             each.topic.publish(b"apart", now)
     for each, other in ((ann, bob), (bob, ann)):
-        each.topic.down(other.identity.peer, now)
-        each.perform([*each.topic.up(other.identity.peer)], now)
+        each.topic.remove_neighbor(other.identity.peer, now)
+        each.perform([*each.topic.add_neighbor(other.identity.peer)], now)
     journeys = carry(ann, bob, now)
     assert set(ann.had) == set(bob.had)
     assert len(ann.had) == common + sum(apart)
     assert journeys <= 12
     # Once more, and there is nothing to say but how far both are.
     for each, other in ((ann, bob), (bob, ann)):
-        each.topic.down(other.identity.peer, now)
-        each.perform([*each.topic.up(other.identity.peer)], now)
+        each.topic.remove_neighbor(other.identity.peer, now)
+        each.perform([*each.topic.add_neighbor(other.identity.peer)], now)
     assert ann.write() == bob.write() == 1
     for each, other in ((ann, bob), (bob, ann)):
         each.read(other, now)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.machines import Scripted
 
 from linnet.core.ids import PeerId
 from linnet.peer.interface import NodeMachine
 from linnet.sim.churn import Change, drawn_churn, schedule_churn
 from linnet.sim.network import Network
-from linnet.testing.machines import Scripted
 from linnet.testing.networks import build, named_peer, steady_links
 
 PEERS = [named_peer(name) for name in "abcdef"]
@@ -17,7 +17,7 @@ PEERS = [named_peer(name) for name in "abcdef"]
 
 @given(st.integers(0, 10_000))
 def test_drawn_schedules_alternate_and_end_up(seed: int) -> None:
-    changes = drawn_churn(seed, PEERS, first=10.0, last=100.0, mean_up=20.0, mean_down=5.0)
+    changes = drawn_churn(seed, PEERS, (10.0, 100.0), mean_up=20.0, mean_down=5.0)
     assert changes == sorted(changes)
     for peer in PEERS:
         mine = [change for change in changes if change.peer == peer]
@@ -27,10 +27,10 @@ def test_drawn_schedules_alternate_and_end_up(seed: int) -> None:
 
 
 def test_one_more_node_leaves_the_others_luck_alone() -> None:
-    few = drawn_churn(1, PEERS[:3], 0.0, 100.0, 20.0, 5.0)
-    more = drawn_churn(1, PEERS, 0.0, 100.0, 20.0, 5.0)
+    few = drawn_churn(1, PEERS[:3], (0.0, 100.0), 20.0, 5.0)
+    more = drawn_churn(1, PEERS, (0.0, 100.0), 20.0, 5.0)
     assert few == [change for change in more if change.peer in PEERS[:3]]
-    assert few != drawn_churn(2, PEERS[:3], 0.0, 100.0, 20.0, 5.0)
+    assert few != drawn_churn(2, PEERS[:3], (0.0, 100.0), 20.0, 5.0)
 
 
 def test_a_schedule_is_performed() -> None:

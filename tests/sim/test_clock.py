@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.due import Due
+from tests.machines import Scripted
 
 from linnet.sim.clock import Clock
-from linnet.sim.hosts import Host
-from linnet.testing.machines import Scripted
+from linnet.sim.wires import Host, HostSettings
 from linnet.testing.networks import named_peer
 
 
@@ -44,7 +44,7 @@ def timers_due(clock: Clock) -> list[tuple[float, int, str]]:
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 40))))
 def test_timers_come_as_if_all_were_in_one_heap(start: float, settings: list[tuple[str, int]]) -> None:
     clock = Clock(start)
-    host = Host(named_peer("host"), Scripted(), "anywhere", True, None, None, Random(1))
+    host = Host(named_peer("host"), Scripted(), "anywhere", Random(1), HostSettings(True, None, None))
     latest: dict[str, tuple[float, int]] = {}
     for number, (name, tenths) in enumerate(settings):
         time = start + tenths / 10
@@ -58,7 +58,7 @@ def test_timers_come_as_if_all_were_in_one_heap(start: float, settings: list[tup
 
 def test_timers_that_were_set_anew_do_not_crowd_the_heap() -> None:
     clock = Clock(0.0)
-    host = Host(named_peer("host"), Scripted(), "anywhere", True, None, None, Random(1))
+    host = Host(named_peer("host"), Scripted(), "anywhere", Random(1), HostSettings(True, None, None))
     for _ in range(1000):
         clock.set_timer(5.0, host, Due("ping"))
     assert len(clock.heap) == 1

@@ -8,15 +8,15 @@ import pytest
 
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.edge.announcement import announce
+from linnet.edge.announcement import make_announcement
 from linnet.edge.commands import AllowOnNetwork, ExamineLan, LanStatus, NetworkStatus
 from linnet.edge.config import PresenceConfig
 from linnet.identity.keys import SigningKey
 from linnet.peer.config import PeerConfig
 from linnet.peer.interface import Connect, Start
 from linnet.peer.peer import Peer
-from linnet.sim.luck import SeededEntropy, named_luck
 from linnet.sim.network import Network
+from linnet.sim.seeded_random import SeededEntropy, named_luck
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
 from linnet.testing.networks import RowTrace, steady_links
@@ -58,7 +58,7 @@ class Village:
         return next(each for each in answer.networks if each.network == network)
 
     def seen(self, peer: PeerId, network: bytes) -> set[PeerId]:
-        return {contact.peer for contact in self.status(peer, network).peers}
+        return {contact.device for contact in self.status(peer, network).peers}
 
 
 @pytest.mark.parametrize(("loss", "seed"), [(0.0, 1), (0.5, 1), (0.5, 2), (0.5, 3)])
@@ -145,7 +145,7 @@ def test_whoever_is_on_the_same_network_is_reached_there_though_nobody_can_dial_
     village.network.ask(one, Connect(Contact(two, ("tls://two:1",))))
     village.network.run(80.0)
     assert village.network.linked(one) == []
-    village.network.ask(one, Connect(contact))
+    village.network.ask(one, Connect(Contact(*contact)))
     village.network.run(120.0)
     assert village.network.linked(one) == [two]
     village.network.partition([[one], [two]])
@@ -164,7 +164,7 @@ def test_a_flood_of_made_up_nodes_is_bounded_and_those_who_are_real_are_found() 
         village.network.at(
             number / 20.0,
             lambda key=key, source=source: village.network.shout(  # type: ignore[misc]
-                "home", source, announce(key, 1, bytes(8))
+                "home", source, make_announcement(key, 1, bytes(8))
             ),
         )
     village.network.run(3 * PERIOD)

@@ -4,7 +4,7 @@ import pytest
 
 from linnet.core.effects import Deliver
 from linnet.core.ids import PeerId
-from linnet.delivery.commands import Done
+from linnet.machine.commands import Done
 from linnet.peer.config import PeerConfig
 from linnet.peer.interface import Examine, Handed, NodeStatus, Start, Stop
 from linnet.sim.links import LinkModel, named_latency

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 from tests.due import Due
+from tests.machines import Scripted
 from tests.sim.scripts import A, B, Script, moments, obeying, on_examine, pair, received
 
 from linnet.core.effects import (
@@ -25,14 +26,13 @@ from linnet.core.inputs import (
     TimerFired,
 )
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Done
 from linnet.delivery.items import Ended, Item
+from linnet.machine.commands import Done
 from linnet.peer.interface import Effect, Examine, Input, Promise
 from linnet.peer.messages import Ping, Pong
 from linnet.sim.clock import START
 from linnet.sim.network import Network
 from linnet.store.memory import MemoryStore
-from linnet.testing.machines import Scripted
 from linnet.testing.networks import RowTrace, build, connect, steady_links
 from linnet.trace.records import Kind, Record
 

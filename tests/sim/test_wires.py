@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.due import Due
-from tests.sim.scripts import A, B, C, moments, obeying, on_examine, pair, received
+from tests.machines import HELLO
+from tests.sim.scripts import A, B, C, apart, moments, obeying, on_examine, pair, received
 
 from linnet.core.effects import (
     HangUp,
@@ -30,21 +31,20 @@ from linnet.core.inputs import (
     Received,
 )
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined, Done
+from linnet.delivery.messages import Data
+from linnet.machine.commands import Declined, Done
 from linnet.peer.interface import Connect, Examine
-from linnet.peer.messages import Ping
+from linnet.peer.messages import STANDARD, Ping
 from linnet.sim.links import LinkModel, constant_latency, parse_latency
 from linnet.sim.network import Network
-from linnet.testing.machines import HELLO
+from linnet.sim.wires import Outbox
 from linnet.testing.networks import HINTS, RowTrace, connect, steady_links
 from linnet.trace.records import Kind
 
 
 def test_a_dial_ends_in_a_link_at_both_ends() -> None:
     a, b = obeying(), obeying()
-    network = Network(1, steady_links(10))
-    network.add(A, a)
-    network.add(B, b)
+    network = apart(a, b)
     request = network.ask(A, Connect(Contact(B, HINTS)), at=1.0)
     assert network.run_until_quiet()
     # Two round trips and our greeting; the other's greeting is one way more.
@@ -57,9 +57,7 @@ def test_a_dial_ends_in_a_link_at_both_ends() -> None:
 
 def test_simultaneous_dials_give_one_link() -> None:
     a, b = obeying(), obeying()
-    network = Network(1, steady_links(10))
-    network.add(A, a)
-    network.add(B, b)
+    network = apart(a, b)
     network.ask(A, Connect(Contact(B, HINTS)), at=1.0)
     network.ask(B, Connect(Contact(A, HINTS)), at=1.005)
     network.run_until_quiet()
@@ -83,9 +81,7 @@ def test_a_dial_that_fails_says_why(
     hints: tuple[str, ...], prepare: Callable[[Network], None], reason: Reason, after: float
 ) -> None:
     a, b = obeying(), obeying()
-    network = Network(1, steady_links(10))
-    network.add(A, a)
-    network.add(B, b)
+    network = apart(a, b)
     prepare(network)
     network.ask(A, Connect(Contact(B, hints)))
     network.run_until_quiet()
@@ -107,9 +103,7 @@ def test_who_cannot_be_dialled_can_dial() -> None:
 def test_an_unknown_peer_times_out_and_versions_must_meet() -> None:
     a, b = obeying(), obeying()
     b.hello = replace(HELLO, oldest=9, newest=9)
-    network = Network(1, steady_links(10))
-    network.add(A, a)
-    network.add(B, b)
+    network = apart(a, b)
     connect(network, [(A, C), (A, B)])
     failures = [event for _, event in a.inputs if isinstance(event, DialFailed)]
     assert failures == [DialFailed(B, Reason.VERSION_MISMATCH), DialFailed(C, Reason.DIAL_TIMEOUT)]
@@ -142,9 +136,7 @@ def test_messages_take_the_latency_and_keep_their_order() -> None:
 def test_a_link_never_reorders_whatever_else_it_does(seed: int, loss: float, bandwidth: float | None) -> None:
     links = LinkModel(constant_latency(10), jitter=0.5, loss=loss, bandwidth=bandwidth)
     a, b = obeying(on_examine(*(Send(B, Ping(n)) for n in range(30)))), obeying()
-    network = Network(seed, links)
-    network.add(A, a)
-    network.add(B, b)
+    network = apart(a, b, links, seed=seed)
     connect(network, [(A, B)])
     network.ask(A, Examine())
     network.run_until_quiet()
@@ -278,9 +270,7 @@ def test_a_silent_crash_is_found_out_by_the_next_link() -> None:
 
 def test_a_dialler_that_crashes_before_its_link_is_up() -> None:
     b = obeying()
-    network = Network(1, steady_links(10))
-    network.add(A, obeying())
-    network.add(B, b)
+    network = apart(obeying(), b)
     network.ask(A, Connect(Contact(B, HINTS)))
     network.at(0.055, lambda: network.crash(A))
     network.run_until_quiet()
@@ -337,11 +327,29 @@ def test_a_silent_partition_leaves_dead_links() -> None:
 def test_a_partition_during_a_dial() -> None:
     for moment in (0.02, 0.055):
         a, b = obeying(), obeying()
-        network = Network(1, steady_links(10))
-        network.add(A, a)
-        network.add(B, b)
+        network = apart(a, b)
         network.ask(A, Connect(Contact(B, HINTS)))
         network.at(moment, partial(network.partition, [[A]]))
         network.run_until_quiet()
         assert [event for _, event in a.inputs[1:]] == [DialFailed(B, Reason.DIAL_TIMEOUT)]
         assert network.linked(B) == []
+
+
+def test_control_goes_before_bulk_and_each_keeps_its_order() -> None:
+    outbox = Outbox()
+    assert Data in STANDARD.bulk
+    for number in range(3):
+        outbox.bulk.append((10, 0.0, Ping(100 + number)))
+        outbox.control.append((5, 0.0, Ping(number)))
+    taken = [outbox.take() for _ in range(7)]
+    numbers = [entry[2].number if entry and isinstance(entry[2], Ping) else None for entry in taken]
+    assert numbers == [0, 1, 2, 100, 101, 102, None]
+
+
+def test_clearing_counts_what_was_unsent_and_what_was_leaving() -> None:
+    outbox = Outbox()
+    outbox.control.append((5, 0.0, Ping(1)))
+    outbox.bulk.append((5, 0.0, Ping(2)))
+    outbox.sending = True
+    assert outbox.clear() == 3
+    assert outbox.take() is None

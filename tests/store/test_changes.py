@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.store.entries import ANN, NEWS, PHONE, unit
 
-from linnet.store.changes import Changes, write
 from linnet.store.schema import migrate, migrations
-from linnet.testing.entries import ANN, NEWS, PHONE, unit
+from linnet.store.writer import Changes, write
 
 
 @pytest.fixture

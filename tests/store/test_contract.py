@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from tests.store.entries import ANN, BEN, NEWS, PHONE, SPORT, TABLET, unit
 
 from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
 from linnet.core.stores import ChainHead, Entry, Kept
 from linnet.store.base import CommittingStore
 from linnet.store.memory import MemoryStore
 from linnet.store.sqlite import SqliteStore
-from linnet.testing.entries import ANN, BEN, NEWS, PHONE, SPORT, TABLET, unit
 
 WAIT = 20.0
 """Seconds after which a commit is taken for lost."""

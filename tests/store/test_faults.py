@@ -10,13 +10,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.store.entries import NEWS, unit
 
 from linnet.core.errors import StoreError
-from linnet.event.soundness import is_signed, is_sound
+from linnet.event.signing import is_signed, is_sound
 from linnet.store.faults import fault
 from linnet.store.scrub import scrub
 from linnet.store.sqlite import SqliteStore
-from linnet.testing.entries import NEWS, unit
 
 SEEDS = 2000 if os.environ.get("LINNET_SOAK") else 40
 FLIPS = 60
@@ -142,7 +142,7 @@ def test_a_unit_of_another_shape_is_left_out_and_found(path: Path, column: str, 
 
 def test_what_was_noted_and_cannot_be_read_is_told(path: Path) -> None:
     with closing(sqlite3.connect(path)) as db, db:
-        db.execute("INSERT INTO cell VALUES ('damaged', x'0000000000000001', x'c1')")
+        db.execute("INSERT INTO cell VALUES ('damaged', x'0000000000000001', x'c1', 0)")
     with pytest.raises(StoreError, match="noted") as raised:
         SqliteStore(path)
     assert_clear(raised.value, path)
@@ -172,7 +172,7 @@ def test_a_disk_that_is_full_gets_other_advice(path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA max_page_count = 1")
         with pytest.raises(sqlite3.OperationalError) as raised, db:
-            db.execute("INSERT INTO cell VALUES ('x', x'00', zeroblob(1000000))")
+            db.execute("INSERT INTO cell VALUES ('x', x'00', zeroblob(1000000), 0)")
     assert str(fault(path, "written", raised.value)).endswith(
         "; free space on the disk, then start again: linnet up"
     )

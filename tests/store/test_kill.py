@@ -12,9 +12,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.store.entries import NEWS, unit
 
 from linnet.store.sqlite import SqliteStore
-from linnet.testing.entries import NEWS, unit
 
 TIMES = 50 if os.environ.get("LINNET_SOAK") == "1" else 3
 
@@ -22,7 +22,7 @@ CHILD = """
 import os, sys
 from pathlib import Path
 from linnet.store.sqlite import SqliteStore
-from linnet.testing.entries import NEWS, unit
+from tests.store.entries import NEWS, unit
 
 store = SqliteStore(Path(sys.argv[1]))
 

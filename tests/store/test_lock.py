@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from linnet.core.errors import StoreError
-from linnet.store.lock import FileLock
+from linnet.store.sqlite import FileLock
 
 
 def test_one_at_a_time_and_the_owner_is_named(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_the_lock_is_beside_the_file_and_private(tmp_path: Path) -> None:
 def test_a_killed_process_leaves_no_lock(tmp_path: Path) -> None:
     path = tmp_path / "events.db"
     code = (
-        "import os, signal, sys; from pathlib import Path; from linnet.store.lock import FileLock\n"
+        "import os, signal, sys; from pathlib import Path; from linnet.store.sqlite import FileLock\n"
         "lock = FileLock(Path(sys.argv[1])); os.kill(os.getpid(), signal.SIGKILL)"
     )
     killed = subprocess.run([sys.executable, "-c", code, str(path)], timeout=60, check=False)

@@ -10,11 +10,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.store.entries import NEWS, unit
 
 from linnet.core.errors import StoreLost
-from linnet.store.mark import mark_of
+from linnet.store.mark import former_mark_of, mark_of
 from linnet.store.sqlite import SqliteStore
-from linnet.testing.entries import NEWS, unit
 
 WAIT = 20.0
 
@@ -35,7 +35,12 @@ def write(path: Path, *numbers: int) -> None:
 
 def remove(path: Path) -> None:
     for part in path.parent.glob(path.name + "*"):
-        if part != mark_of(path):
+        part.unlink()
+
+
+def remove_store(path: Path) -> None:
+    for part in path.parent.glob(path.name + "*"):
+        if part != former_mark_of(path):
             part.unlink()
 
 
@@ -98,11 +103,49 @@ def test_a_mark_that_cannot_be_read_is_made_anew(path: Path) -> None:
         SqliteStore(path)
 
 
+def test_a_mark_of_an_earlier_version_moves_to_where_a_glob_of_the_store_leaves_it(path: Path) -> None:
+    write(path, 0, 1)
+    mark_of(path).rename(former_mark_of(path))
+    write(path, 2)
+    assert not former_mark_of(path).exists()
+    remove(path)
+    with pytest.raises(StoreLost, match="is gone"):
+        SqliteStore(path)
+
+
+def test_a_move_of_the_mark_that_was_cut_off_is_ended_at_the_next_start(path: Path) -> None:
+    write(path, 0, 1)
+    shutil.copy(mark_of(path), former_mark_of(path))
+    mark_of(path).write_bytes(b"")  # Made, and not written yet.
+    with closing(SqliteStore(path)):
+        pass
+    assert not former_mark_of(path).exists()
+    shutil.copy(mark_of(path), former_mark_of(path))  # Both are written.
+    write(path, 2)
+    assert not former_mark_of(path).exists()
+    assert mark_of(path).read_text().split()[-1] == f"{3:020d}"
+
+
+def test_the_mark_that_is_further_counts_where_an_earlier_version_ran_meanwhile(
+    path: Path, tmp_path: Path
+) -> None:
+    write(path, 0)
+    shutil.copy(path, tmp_path / "backup")
+    behind = mark_of(path).read_text()
+    write(path, 1)
+    mark_of(path).rename(former_mark_of(path))
+    mark_of(path).write_text(behind)
+    remove_store(path)
+    shutil.copy(tmp_path / "backup", path)
+    with pytest.raises(StoreLost, match="older copy"):
+        SqliteStore(path)
+
+
 _KILLED = """
 import os, signal, sys, threading
 from pathlib import Path
 from linnet.store.sqlite import SqliteStore
-from linnet.testing.entries import unit
+from tests.store.entries import unit
 store = SqliteStore(Path(sys.argv[1]))
 for number in range(50):
     store.log.append(unit(number))

@@ -10,15 +10,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.event.units import chain_of
 
 from linnet.core.errors import StoreError
 from linnet.core.stores import Entry
-from linnet.event.signing import encode_unit
-from linnet.event.soundness import is_signed, is_sound
+from linnet.event.signing import encode_unit, is_signed, is_sound
 from linnet.store.scrub import note, scrub
 from linnet.store.sqlite import SqliteStore
 from linnet.testing.identities import known_identity
-from linnet.testing.units import chain_of
 
 ANN = known_identity("ann")
 COUNT = 300

@@ -14,11 +14,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from tests.store.entries import ANN, NEWS, PHONE, unit
 
 from linnet.core.errors import StoreError
 from linnet.core.stores import Kept
 from linnet.store.sqlite import SqliteStore
-from linnet.testing.entries import ANN, NEWS, PHONE, unit
 
 WAIT = 20.0
 
@@ -183,11 +183,11 @@ def test_only_its_owner_may_read_a_store(path: Path) -> None:
     store.commit(lambda: None)
     files = sorted(path.parent.iterdir())
     assert [file.name for file in files] == [
+        "mark-of-store.db",
         "store.db",
         "store.db-shm",
         "store.db-wal",
         "store.db.lock",
-        "store.db.mark",
     ]
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
     store.close()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.store.entries import ANN, BEN, NEWS, PHONE, TABLET, unit
 
 from linnet.core.stores import ChainHead, Entry
-from linnet.store.summaries import ChainSummary, TopicSummary
-from linnet.testing.entries import ANN, BEN, NEWS, PHONE, TABLET, unit
+from linnet.store.sqlite_log import ChainSummary, TopicSummary
 
 entries = st.builds(
     unit,

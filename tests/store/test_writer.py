@@ -9,12 +9,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.store.entries import unit
 
 from linnet.core.errors import StoreError
-from linnet.store.changes import Changes
 from linnet.store.schema import migrate, migrations
-from linnet.store.writer import Writer
-from linnet.testing.entries import unit
+from linnet.store.writer import Changes, Writer
 
 WAIT = 20.0
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tests.due import Due
+from tests.machines import HELLO
 
 from linnet.core.effects import Dial, Reply, Send, SetTimer
 from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
 from linnet.core.inputs import Asked, LinkDown, LinkUp, Received, TimerFired
 from linnet.core.messages import Message
-from linnet.delivery.commands import Done
+from linnet.machine.commands import Done
 from linnet.peer.interface import Connect, Effect, Input
 from linnet.peer.messages import Ping, Pong
-from linnet.testing.machines import HELLO
 
 AGAIN = Due("again")
 Lines = Callable[[int], Iterable[Message]]

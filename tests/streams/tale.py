@@ -6,14 +6,13 @@ from random import Random
 
 from tests.streams.village import STREAM, Village
 
-from linnet.delivery.commands import Declined
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import Missed
 from linnet.event.event import Event
+from linnet.machine.commands import Declined
 from linnet.sim.links import LinkModel, constant_latency
 from linnet.streams.commands import Publish, Published
-from linnet.trace.records import Kind
-from linnet.trace.sink import TraceSink
+from linnet.trace.records import Kind, TraceSink
 
 DURABLE = ("p0", "p1", "p2")
 LIVE = ("p3", "p4")

@@ -10,7 +10,7 @@ from linnet.core.ids import Contact, PeerId
 from linnet.delivery.messages import ChainPlace
 from linnet.delivery.receipts import sign_receipt
 from linnet.machine.outbox import Outbox
-from linnet.streams.acknowledge import AcknowledgeDue, Acknowledgements
+from linnet.streams.receipts import AcknowledgeDue, Acknowledgements
 
 S1, S2 = PeerId(b"1" * 32), PeerId(b"2" * 32)
 CONTACTS = (Contact(S1, ("tls://s:1",)), Contact(S2, ("tls://s:2",)))

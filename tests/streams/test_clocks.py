@@ -6,12 +6,12 @@ import pytest
 from tests.streams.village import Eavesdropped, Village
 
 from linnet.core.hello import Hello
-from linnet.delivery.commands import Declined
 from linnet.identity.cards import CARD_DAYS, Card, is_good, issue_card
 from linnet.identity.keys import SigningKey
+from linnet.machine.commands import Declined
 from linnet.peer.config import Identity
-from linnet.peer.interface import Effect, Input, Start
-from linnet.sim.luck import SeededEntropy
+from linnet.peer.interface import Effect, Input
+from linnet.sim.seeded_random import SeededEntropy
 from linnet.streams.commands import Published
 
 HOUR, DAY, YEAR = 3600.0, 86_400.0, 365 * 86_400.0
@@ -43,8 +43,7 @@ def start(village: Village, name: str, off: float) -> None:
     now, old = village.network.now + off, village.identity[name]
     if not is_good(old.card, now, leeway=0) or old.card.not_after - now < 60 * DAY:
         village.identity[name] = Identity(old.device, renewed(village, name, old.card, now))
-    village.network.restart(village.peer(name), Wrong(village, name, off))
-    village.network.ask(village.peer(name), Start())
+    village.begin(name, Wrong(village, name, off))
     village.run(5.0)
 
 

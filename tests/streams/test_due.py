@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 from msgspec import Struct
-from tests.delivery.voices import Voice, asked
+from tests.delivery.voices import Voice, asked, items_of
 from tests.streams.stage import NOW, Staged, context_of
-from tests.streams.test_stream import items
 
 from linnet.core.effects import Send, SetTimer
 from linnet.core.ids import PeerId
@@ -17,7 +18,7 @@ from linnet.event.event import Event, Verified
 from linnet.peer.messages import CODEC
 from linnet.streams.announcements import AnswersDue
 from linnet.streams.commands import Subscribe
-from linnet.streams.options import StorageRule
+from linnet.streams.config import StorageRule
 
 A, B = PeerId(b"a" * 32), PeerId(b"b" * 32)
 
@@ -60,8 +61,8 @@ class Scene:
         return self.stream.ingest.chains[self.ann.key].missing()
 
 
-def bodies(effects: object) -> list[bytes]:
-    return [item.body for item in items(effects) if isinstance(item, Event)]
+def bodies(effects: Iterable[object]) -> list[bytes]:
+    return [item.body for item in items_of(effects) if isinstance(item, Event)]
 
 
 def test_who_reads_says_for_how_long_and_who_does_not_says_that() -> None:
@@ -234,8 +235,8 @@ def test_what_has_lost_its_turn_is_told_once() -> None:
     assert bodies(scene.hear(units[3])) == texts(units[3])
     author, device = scene.ann.identity.author, scene.ann.identity.card.device
     missed = Missed(scene.stream.topic, author, device, 1, 2, Reason.GAP_UNFILLED)
-    assert items(scene.heads(3, due=1)) == [missed]
-    assert items(scene.heads(3, due=1, peer=B)) == []
+    assert items_of(scene.heads(3, due=1)) == [missed]
+    assert items_of(scene.heads(3, due=1, peer=B)) == []
 
 
 def test_no_claim_of_others_changes_our_own_chain() -> None:
@@ -247,7 +248,9 @@ def test_no_claim_of_others_changes_our_own_chain() -> None:
     place = ChainPlace(us.identity.author, us.identity.card.device, 0, 9, True)
     stream.handle_heads(A, Heads(stream.topic, (place,), 0, (0,)), NOW)
     assert stream.ingest.chains[us.key].base == 0
-    assert items(asked(stream.out, stream.handle_heads, A, Heads(stream.topic, (place,), 0, (0,)), NOW)) == []
+    assert (
+        items_of(asked(stream.out, stream.handle_heads, A, Heads(stream.topic, (place,), 0, (0,)), NOW)) == []
+    )
 
 
 def test_false_answers_silence_nobody() -> None:

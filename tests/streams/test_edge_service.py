@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from tests.delivery.voices import Voice, asked
+from tests.rooms.chronicle import person_key
 from tests.streams.stage import NOW, Staged, context_of
 
 from linnet.core.effects import Send
 from linnet.core.ids import Contact, PeerId
 from linnet.delivery.messages import ChainPlace, Heads, Watch
 from linnet.identity.cards import revoke
-from linnet.streams.edge_service import digest, meet, reached
-from linnet.streams.options import StorageRule
-from linnet.testing.rooms import person_key
+from linnet.streams.config import StorageRule
+from linnet.streams.membership import digest, meet, reached
 
 PROXY = PeerId(b"q" * 32)
 

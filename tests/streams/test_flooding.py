@@ -7,14 +7,14 @@ from tests.conftest import SOAK
 from tests.streams.village import STREAM, Village
 
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.messages import Data
 from linnet.event.event import Event
+from linnet.machine.commands import Declined
 from linnet.peer.interface import Stop
 from linnet.sim.links import LinkModel, constant_latency
 from linnet.streams.commands import Publish, Published
-from linnet.streams.options import StreamOptions
+from linnet.streams.config import StreamOptions
 from linnet.trace.records import Kind, Record
 
 

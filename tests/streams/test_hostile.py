@@ -9,13 +9,13 @@ import pytest
 from tests.streams.attackers import Attacker, Lines
 from tests.streams.village import STREAM, Village
 
-from linnet.core.ids import AuthorId, Contact, DeviceId, TopicId
+from linnet.core.ids import AuthorId, Contact, DeviceId, EventId, TopicId
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.messages import MAX_HOPS, ChainPlace, Data, Heads, Receipt, Resend, Revoked
 from linnet.delivery.receipts import sign_receipt
-from linnet.event.event import Unverified
+from linnet.event.event import Spot, Unverified
 from linnet.event.signing import message_tail, sign_unit
 from linnet.identity.cards import revoke
 from linnet.identity.keys import SigningKey
@@ -24,8 +24,8 @@ from linnet.peer.config import Identity
 from linnet.peer.interface import Connect
 from linnet.peer.messages import Ping
 from linnet.streams.commands import Declare, Policy, Published
+from linnet.streams.ingest import Governance
 from linnet.streams.messages import PolicyIs
-from linnet.streams.policy import Governance
 from linnet.streams.stream import Stream
 from linnet.streams.stream_names import topic_of
 from linnet.trace.records import Kind
@@ -88,7 +88,7 @@ def unit_of(identity: Identity, topic: TopicId = TOPIC, seq: int = 0) -> Unverif
     card = identity.card
     tails = [message_tail(b"spam", 0)]
     prev = None if seq == 0 else b"p" * 32
-    signed = sign_unit(identity.device, topic, card.person, card.device, seq, prev, tails)  # type: ignore[arg-type]
+    signed = sign_unit(identity.device, Spot(topic, card.person, card.device, seq, prev), tails)  # type: ignore[arg-type]
     return signed.unit
 
 
@@ -165,7 +165,8 @@ def test_who_forks_its_own_chain_is_cut_off() -> None:
 
     def fork(number: int) -> Data:
         tails = [message_tail(b"%d" % number, 0), message_tail(b"", 0)]
-        signed = sign_unit(siege.identity.device, TOPIC, card.person, card.device, number, b"q" * 32, tails)  # type: ignore[arg-type]
+        spot = Spot(TOPIC, card.person, card.device, number, EventId(b"q" * 32))
+        signed = sign_unit(siege.identity.device, spot, tails)
         return data(signed.unit, siege)
 
     siege.attack(lambda _: (fork(number) for number in range(40)))
@@ -259,7 +260,7 @@ def test_a_policy_that_the_owner_did_not_sign_is_refused() -> None:
     evil = siege.identity
     governance = Governance(topic, evil.author, siege.village.stores["p3"].cells)
     tail = governance.tail(Policy(publishers=(evil.author,)), 2**50)
-    own = sign_unit(evil.device, topic, evil.author, evil.card.device, 0, None, [tail]).unit
+    own = sign_unit(evil.device, Spot(topic, evil.author, evil.card.device, 0, None), [tail]).unit
     disguised = msgspec.structs.replace(own, author=author, device=device)
     card = siege.village.identity["p0"].card
     siege.attack(always(PolicyIs(topic, own, evil.card), *[PolicyIs(topic, disguised, card)] * 30))

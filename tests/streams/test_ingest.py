@@ -17,8 +17,7 @@ from linnet.event.event import Unverified
 from linnet.identity.cards import Card
 from linnet.machine.outbox import Outbox
 from linnet.store.memory import MemoryStore
-from linnet.streams.ingest import Ingest
-from linnet.streams.policy import Governance
+from linnet.streams.ingest import Governance, Ingest
 
 
 def ingest_of(
@@ -79,6 +78,10 @@ def test_duplicates_are_told_by_their_numbers_per_chain() -> None:
     assert ingest.is_duplicate(unit.unit)
     assert not ingest.is_duplicate(ann.say().unit)
     assert not ingest.is_duplicate(ben.say().unit)
+    twin = msgspec.structs.replace(unit.unit, device=ben.identity.card.device)
+    assert not ingest.is_duplicate(twin), "another device of the same author"
+    assert not ingest.is_duplicate(msgspec.structs.replace(unit.unit, author=ben.identity.author))
+    assert not ingest_of().is_duplicate(unit.unit), "in another stream nothing was seen"
 
 
 def test_a_chain_begins_where_we_came_in_unless_all_is_due() -> None:
@@ -94,22 +97,22 @@ def test_a_chain_begins_where_we_came_in_unless_all_is_due() -> None:
 
 def test_word_of_a_chain_says_what_is_missing() -> None:
     ann, ingest = Voice(), ingest_of()
-    chain, due = ingest.announced(place(ann, 0, 5), storage=False)
+    chain, due = ingest.note_place(place(ann, 0, 5), storage=False)
     assert chain is not None
     assert (chain.base, chain.missing(), due) == (6, [], []), "what was before our time is not due"
-    chain, _ = ingest.announced(place(ann, 0, 8), storage=False)
+    chain, _ = ingest.note_place(place(ann, 0, 8), storage=False)
     assert chain is not None
     assert chain.missing() == [(6, 8)]
-    assert ingest.announced(place(ann, 0, 7), storage=False) == (None, [])
+    assert ingest.note_place(place(ann, 0, 7), storage=False) == (None, [])
 
 
 def test_where_all_is_due_it_begins_where_storage_does() -> None:
     ann, ingest = Voice(), ingest_of()
     ingest.wants_all = True
-    chain, _ = ingest.announced(place(ann, 2, 5, held=True), storage=True)
+    chain, _ = ingest.note_place(place(ann, 2, 5, held=True), storage=True)
     assert chain is not None
     assert chain.missing() == [(2, 5)]
-    other, _ = ingest.announced(place(Voice("ben"), 2, 5), storage=False)
+    other, _ = ingest.note_place(place(Voice("ben"), 2, 5), storage=False)
     assert other is not None
     assert other.missing() == [(0, 5)]
 
@@ -119,12 +122,12 @@ def test_storage_that_begins_later_moves_the_beginning_if_nothing_was_seen_befor
     ingest.wants_all = True
     units = ann.units(5)
     ingest.accept(units[4], NOW)
-    chain, due = ingest.announced(place(ann, 4, 4, held=True), storage=True)
+    chain, due = ingest.note_place(place(ann, 4, 4, held=True), storage=True)
     assert chain is not None
     assert due == [units[4]]
     ben = Voice("ben")
     ingest.accept(ben.say(), NOW)
-    chain, due = ingest.announced(place(ben, 3, 4, held=True), storage=True)
+    chain, due = ingest.note_place(place(ben, 3, 4, held=True), storage=True)
     assert chain is not None
     assert (chain.missing(), due) == ([(1, 4)], [])
 
@@ -133,7 +136,7 @@ def test_announced_chains_make_room_for_real_ones_and_real_ones_do_not() -> None
     ingest = ingest_of(config=DeliveryConfig(max_chains=2))
     for number in range(5):
         invented = ChainPlace(AuthorId(bytes([number]) * 32), DeviceId(b"d" * 8), 0, 3, False)
-        ingest.announced(invented, storage=False)
+        ingest.note_place(invented, storage=False)
     assert len(ingest.chains) == 2
     ann, ben, eve = Voice("ann"), Voice("ben"), Voice("eve")
     ingest.accept(ann.say(), NOW)
@@ -143,7 +146,7 @@ def test_announced_chains_make_room_for_real_ones_and_real_ones_do_not() -> None
         ingest.accept(eve.say(), NOW)
     assert error.value.reason is Reason.TOO_MANY
     with pytest.raises(InvalidEvent):
-        ingest.announced(place(eve, 0, 1), storage=True)
+        ingest.note_place(place(eve, 0, 1), storage=True)
 
 
 def test_restoring_goes_on_from_the_log_and_asks_again_for_what_it_lacks() -> None:

@@ -12,11 +12,11 @@ from linnet.core.errors import BadText, Refused, StoreError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.machine.outbox import Outbox
 from linnet.overlay.config import Overlay
-from linnet.overlay.registry import Registry
+from linnet.overlay.tracker_choice import TrackerChoice
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import OverlayIs
+from linnet.streams.config import StorageRule, StreamOptions, StreamsConfig
 from linnet.streams.membership import SPACE, LingerDue, Memberships, OverlayChoice
-from linnet.streams.options import StorageRule, StreamOptions
 from linnet.streams.stream_names import topic_of
 
 TEA, NEWS = TopicId(b"t" * 32), TopicId(b"n" * 32)
@@ -26,7 +26,9 @@ TRACKER = Contact(PeerId(b"t" * 32), ("tls://t:1",))
 def memberships_of(*rules: StorageRule) -> tuple[Memberships, Outbox]:
     out = Outbox()
     overlays = overlays_without_rings(out)
-    return Memberships(context_of("us"), out, overlays, Registry([TRACKER]), {}, rules), out
+    return Memberships(
+        context_of("us"), out, overlays, TrackerChoice([TRACKER]), StreamsConfig(rules=rules)
+    ), out
 
 
 def test_a_stream_is_opened_once_under_all_its_names() -> None:
@@ -70,7 +72,9 @@ def test_a_stream_gets_another_overlay_whether_it_is_joined_or_not() -> None:
     told = memberships.switch("tea", Overlay.TRACKER, NOW)
     assert told == OverlayIs(topic_of("tea"), Overlay.TRACKER, Overlay.TRACKER)
     assert out.take() == []
-    alone = Memberships(context_of("us"), out, overlays_without_rings(out), Registry([]), {}, ())
+    alone = Memberships(
+        context_of("us"), out, overlays_without_rings(out), TrackerChoice([]), StreamsConfig()
+    )
     with pytest.raises(Refused, match="no tracker is known"):
         alone.switch("tea", Overlay.TRACKER, NOW)
     alone.switch("tea", None, NOW)

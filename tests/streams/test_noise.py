@@ -14,8 +14,8 @@ from linnet.overlay.messages import OverlayMessage, Reachability, Status, Status
 from linnet.peer.config import LinkConfig
 from linnet.peer.interface import Examine, NodeStatus
 from linnet.peer.messages import LinkMessage
+from linnet.streams.config import StorageRule
 from linnet.streams.messages import StreamMessage
-from linnet.streams.options import StorageRule
 from linnet.streams.stream_names import topic_of
 from linnet.trace.records import Kind
 

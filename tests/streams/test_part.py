@@ -10,16 +10,17 @@ from linnet.core.effects import AfterCommit, Blame, Reply, Send
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
-from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
+from linnet.delivery.commands import Consumed, Unsubscribe
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Data, Heads, History, HistoryPage, Resend, Resent, Watch
+from linnet.machine.commands import Declined, Done
 from linnet.machine.outbox import Outbox
 from linnet.machine.router import Router, table_of
 from linnet.overlay.config import Overlay
 from linnet.overlay.notices import JoinRefused, StorageKnown
-from linnet.overlay.registry import Registry
+from linnet.overlay.tracker_choice import TrackerChoice
 from linnet.streams.commands import AskToRead, Publish, Published, Subscribe, SwitchOverlay
-from linnet.streams.options import StorageRule
+from linnet.streams.config import StorageRule, StreamsConfig
 from linnet.streams.part import Streams
 from linnet.streams.stream_names import topic_of
 from linnet.trace.records import Kind, Record
@@ -34,9 +35,9 @@ class Node:
     def __init__(self, *trackers: Contact) -> None:
         self.out = Outbox()
         self.context: Context = context_of()
-        rules = [StorageRule("tea")]
+        config = StreamsConfig(rules=(StorageRule("tea"),))
         overlays = overlays_without_rings(self.out)
-        self.streams = Streams(self.context, self.out, overlays, Registry(trackers), {}, rules)
+        self.streams = Streams(self.context, self.out, overlays, TrackerChoice(trackers), config)
         self.router = Router(self.out, (self.streams,))
         self.streams.start(NOW)
 
@@ -68,7 +69,7 @@ def test_who_speaks_of_a_stream_that_is_not_open_here_is_blamed() -> None:
     assert asked(node.out, node.router.message, ASKER, Heads(topic_of("coffee"), ()), NOW) == told
     data = Data(ann.say().unit, 1, 0, 0, ann.identity.card)
     assert asked(node.out, node.streams.handle_data, ASKER, data, NOW) == told
-    assert (node.streams.holds(TEA), node.streams.holds(topic_of("coffee"))) == (True, False)
+    assert (TEA in node.streams.own_topics, topic_of("coffee") in node.streams.own_topics) == (True, False)
 
 
 def test_receipts_are_for_streams_that_are_kept() -> None:
@@ -99,7 +100,7 @@ def test_every_timer_of_a_stream_that_was_left_is_passed_over() -> None:
 def test_subscriptions_are_ended_and_consumed_by_their_number() -> None:
     node = Node(TRACKER)
     node.command(Subscribe(1, "tea"))
-    assert (node.streams.reads(1), node.streams.reads(2)) == (True, False)
+    assert (1 in node.streams.own_subscriptions, 2 in node.streams.own_subscriptions) == (True, False)
     done = AfterCommit((Reply(7, Done()),))
     assert asked(node.out, node.streams.handle_consumed, 7, Consumed(1, 1), NOW) == [done]
     assert asked(node.out, node.streams.handle_unsubscribe, 7, Unsubscribe(1), NOW)[-1] == done

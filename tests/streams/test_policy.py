@@ -11,7 +11,7 @@ from linnet.core.reasons import Reason
 from linnet.event.event import Tail
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Policy
-from linnet.streams.policy import POLICY, Governance
+from linnet.streams.ingest import POLICY, Governance
 
 ANN, BEN, EVE = Voice("ann"), Voice("ben"), Voice("eve")
 

@@ -14,18 +14,18 @@ from linnet.core.effects import AfterCommit, Deliver, Reply, Send, SetTimer
 from linnet.core.errors import RemoteError
 from linnet.core.ids import DeviceId, PeerId
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
 from linnet.delivery.messages import Data
-from linnet.event.signing import decode_unit, message_tail, recall_unit
+from linnet.event.signing import decode_unit, recall_unit
 from linnet.identity.cards import revoke
 from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
-from linnet.sim.luck import SeededEntropy
+from linnet.machine.commands import Declined
+from linnet.sim.seeded_random import SeededEntropy
 from linnet.store.memory import MemoryStore
 from linnet.streams.announcements import HeadsDue
-from linnet.streams.commands import Policy, Published, Subscribe
-from linnet.streams.publisher import declare, publish
-from linnet.streams.storage import EvictDue
+from linnet.streams.application import Application
+from linnet.streams.commands import Declare, Policy, Publish, Published, Subscribe
+from linnet.streams.receipts import EvictDue
 from linnet.testing.identities import known_identity
 from linnet.trace.records import Kind, Record
 
@@ -37,15 +37,14 @@ class Scene:
         self.store = MemoryStore()
         self.context = context_of("us", store=self.store)
         self.stream = Staged(name, self.context)
+        self.application = Application(self.context, self.stream.out)
 
     def publish(self, *bodies: bytes, now: float = NOW) -> list[object]:
-        tails = [message_tail(body, 0) for body in bodies]
-        out = self.stream.out
-        return asked(out, publish, self.stream, self.context, out, 7, tails, 0.0, now)
+        return asked(self.stream.out, self.application.publish, self.stream, 7, Publish("tea", bodies), now)
 
     def declare(self, policy: Policy, sealed: bool = False) -> list[Any]:
-        out = self.stream.out
-        return asked(out, declare, self.stream, self.context, out, 7, policy, NOW, sealed)
+        command = Declare("tea", policy, sealed)
+        return asked(self.stream.out, self.application.declare, self.stream, 7, command, NOW)
 
     def promises(self, effects: list[object]) -> tuple[object, ...]:
         (after,) = [effect for effect in effects if isinstance(effect, AfterCommit)]

@@ -16,13 +16,13 @@ from linnet.core.reasons import Reason
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.event_archive import Archive
 from linnet.delivery.messages import ChainPlace, Data, Receipt, Watch
-from linnet.delivery.receipts import sign_receipt
+from linnet.delivery.receipts import ReceiverFate, sign_receipt
 from linnet.event.event import Verified
 from linnet.event.signing import message_tail
 from linnet.identity.keys import SigningKey
 from linnet.machine.outbox import Outbox
 from linnet.store.memory import MemoryStore
-from linnet.streams.commands import Fate, Published
+from linnet.streams.commands import Published
 from linnet.streams.publisher import BACKLOG_BYTES, REST_MOST, ConfirmDue, Publisher, StorageLookDue
 from linnet.trace.records import Kind, Record
 
@@ -46,7 +46,7 @@ class Scene:
             self.archive.keep(unit, NOW)
         return units
 
-    def outcome(self, units: list[Verified], fates: tuple[Fate, ...] = ()) -> Published:
+    def outcome(self, units: list[Verified], fates: tuple[ReceiverFate, ...] = ()) -> Published:
         events = [event for unit in units for event in unit.events]
         return Published(TOPIC, events[0].seq or 0, tuple(event.id for event in events), 4, fates)
 
@@ -133,7 +133,7 @@ def test_a_publish_waits_for_every_storage_node_to_confirm() -> None:
     assert scene.confirmed(0) == [scene.acked(0)]
     assert scene.confirmed(1, NOW + 1) == [scene.acked(1)]
     effects = scene.confirmed(1, NOW + 2, other)
-    fates = (Fate(STORAGE.peer, True, NOW + 1), Fate(PeerId(other.public), True, NOW + 2))
+    fates = (ReceiverFate(STORAGE.peer, True, NOW + 1), ReceiverFate(PeerId(other.public), True, NOW + 2))
     told = Published(outcome.topic, outcome.first, outcome.ids, outcome.neighbors, fates)
     assert effects[1:] == [CancelTimer(ConfirmDue(TOPIC, 7)), Reply(7, told)]
 
@@ -143,7 +143,7 @@ def test_when_time_is_up_the_answer_says_what_is_known() -> None:
     scene.publisher.set_storage((STORAGE,))
     outcome = scene.outcome(scene.say(b"a"))
     scene.published(7, outcome, 5.0)
-    told = scene.outcome(scene.say(b"b"), (Fate(STORAGE.peer, True, None),))
+    told = scene.outcome(scene.say(b"b"), (ReceiverFate(STORAGE.peer, True, None),))
     told = replace(outcome, fates=told.fates, unconfirmed=Reason.TIMEOUT)
     assert scene.end_waiting(7) == [CancelTimer(ConfirmDue(TOPIC, 7)), Reply(7, told)]
     assert scene.end_waiting(7) == []

@@ -15,13 +15,13 @@ from linnet.core.reasons import Reason
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.event_archive import Archive
 from linnet.delivery.items import CaughtUp, Missed
-from linnet.delivery.subscription import Cursor, Window
+from linnet.delivery.subscriptions import Cursor, Window
 from linnet.event.event import Tail, Verified
 from linnet.event.signing import message_tail
 from linnet.machine.outbox import Outbox, Promises
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Policy, Subscribe
-from linnet.streams.policy import Governance
+from linnet.streams.ingest import Governance
 from linnet.streams.subscribe import Reader, delivery_records, is_for_nodes, shown
 from linnet.trace.records import Kind, Record
 
@@ -81,7 +81,7 @@ class Desk:
         return handed(reader.handle_consumed, items, self.store.log)
 
     def write(self, reader: Reader, unit: Verified) -> list[Any]:
-        return handed(reader.hand_written, self.keep(unit), unit)
+        return handed(reader.hand_written, self.keep(unit), reader.visible_events(unit))
 
     def keep(self, unit: Verified) -> int:
         position = self.archive.keep(unit, NOW)
@@ -176,9 +176,7 @@ def test_what_was_missed_below_a_floor_was_had() -> None:
 
 def test_a_live_subscription_has_no_log() -> None:
     reader, desk = live(), Desk()
-    unit = desk.ann.say()
-    position = desk.keep(unit)
-    assert handed(reader.hand_written, position, unit) == []
+    desk.keep(desk.ann.say())
     assert desk.read(reader) == []
     note = CaughtUp(None, False, None)
     assert handed(reader.tell, note) == [Deliver(1, (note,))]

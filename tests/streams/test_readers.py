@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.delivery.voices import TOPIC, Voice, asked
+from tests.delivery.voices import TOPIC, Voice, asked, items_of
 from tests.streams.stage import NOW, context_of
 from tests.streams.village import Village
 
@@ -14,16 +14,16 @@ from linnet.core.reasons import Reason
 from linnet.delivery.commands import Consumed
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.event_archive import Archive
-from linnet.delivery.items import CaughtUp, Ended, Item, Missed
-from linnet.delivery.subscription import Cursor
+from linnet.delivery.items import CaughtUp, Ended, Missed
+from linnet.delivery.subscriptions import Cursor
 from linnet.event.event import Verified
 from linnet.event.signing import message_tail
 from linnet.identity.text import Sort, to_text
 from linnet.machine.outbox import Outbox, Promises
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Declare, Policy, Published, Subscribe
-from linnet.streams.options import StorageRule
-from linnet.streams.policy import Governance
+from linnet.streams.config import StorageRule
+from linnet.streams.ingest import Governance
 from linnet.streams.subscribe import Readers
 from linnet.trace.records import Kind, Record
 
@@ -86,16 +86,6 @@ class Scene:
         return Missed(TOPIC, identity.author, identity.card.device, first, last, Reason.GAP_UNFILLED)
 
 
-def shown(effects: object) -> list[Item]:
-    items: list[Item] = []
-    for effect in effects:  # type: ignore[attr-defined]
-        if isinstance(effect, AfterCommit):
-            items += shown(effect.effects)
-        elif isinstance(effect, Deliver):
-            items += effect.items
-    return items
-
-
 def test_each_gets_what_it_asked_for_and_there_is_a_record() -> None:
     scene = Scene()
     scene.live(1, ordered=True)
@@ -116,7 +106,7 @@ def test_our_own_events_go_to_all() -> None:
     scene.live(1)
     scene.live(2, ordered=False)
     unit = scene.ann.say(b"a")
-    assert shown(scene.own(unit)) == [*unit.events, *unit.events]
+    assert items_of(scene.own(unit)) == [*unit.events, *unit.events]
 
 
 def test_the_owners_policies_are_not_shown_and_not_counted() -> None:
@@ -158,23 +148,23 @@ def test_a_durable_reader_gets_the_log_from_its_cursor_on() -> None:
     unit = one.unit
     record = Record(Kind.DELIVERED, unit.topic, one.head, unit.device, unit.seq)
     assert scene.durable(1) == [AfterCommit((Deliver(1, one.events), record))]
-    assert shown(scene.log(two)) == list(two.events)
+    assert items_of(scene.log(two)) == list(two.events)
     assert scene.readers.durable
-    assert scene.readers.named("mine")
+    assert scene.readers.is_named("mine")
     scene.readers.handle_consumed(1, 1)
     assert scene.position() == 1
     again = Scene(store=scene.store)
-    assert shown(again.durable(5)) == list(two.events), "what was not handled comes again"
+    assert items_of(again.durable(5)) == list(two.events), "what was not handled comes again"
 
 
 def test_a_durable_reader_waits_in_the_log_when_its_window_is_full() -> None:
     scene = Scene(DeliveryConfig(window_items=2, buffer_items=2))
     scene.durable(1)
     units = scene.ann.units(6)
-    got = [item for unit in units for item in shown(scene.log(unit))]
+    got = [item for unit in units for item in items_of(scene.log(unit))]
     assert got == [event for unit in units[:2] for event in unit.events]
     for handled in range(4):
-        got += shown(asked(scene.out, scene.readers.handle_consumed, 1, 1))
+        got += items_of(asked(scene.out, scene.readers.handle_consumed, 1, 1))
         assert scene.position() == handled + 1
     assert got == [event for unit in units for event in unit.events]
 
@@ -183,9 +173,9 @@ def test_a_burst_larger_than_the_window_does_not_stall_a_durable_reader() -> Non
     scene = Scene(DeliveryConfig(window_items=2, buffer_items=10))
     scene.durable(1)
     unit = scene.ann.say(b"a", b"b", b"c", b"d", b"e")
-    got = shown(scene.log(unit))
+    got = items_of(scene.log(unit))
     while len(got) < 5:
-        more = shown(asked(scene.out, scene.readers.handle_consumed, 1, 1))
+        more = items_of(asked(scene.out, scene.readers.handle_consumed, 1, 1))
         assert more
         got += more
     assert got == list(unit.events)
@@ -226,10 +216,10 @@ def test_what_a_reader_had_is_neither_shown_again_nor_missed() -> None:
     scene.live(1)
     scene.readers.go_back({scene.ann.key: 3})
     burst, rest = scene.ann.say(b"0", b"1"), scene.ann.say(b"2", b"3")
-    assert shown(scene.ordered(burst, 1)) == []
-    assert shown(scene.ordered(rest, 1)) == [rest.events[1]]
+    assert items_of(scene.ordered(burst, 1)) == []
+    assert items_of(scene.ordered(rest, 1)) == [rest.events[1]]
     assert asked(scene.out, scene.readers.tell_missed, scene.gap(1, 2)) == []
-    assert shown(asked(scene.out, scene.readers.tell_missed, scene.gap(5, 6))) == [scene.gap(5, 6)]
+    assert items_of(asked(scene.out, scene.readers.tell_missed, scene.gap(5, 6))) == [scene.gap(5, 6)]
 
 
 def test_removing_ends_and_a_durable_one_keeps_its_place() -> None:

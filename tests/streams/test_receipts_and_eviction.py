@@ -12,7 +12,7 @@ from linnet.delivery.event_archive import EVICT_UNITS, Archive
 from linnet.delivery.messages import ChainPlace, Receipt
 from linnet.delivery.receipts import Ledger, sign_receipt
 from linnet.machine.outbox import Outbox
-from linnet.streams.storage import EvictDue, Keeper, ReceiptDue
+from linnet.streams.receipts import EvictDue, Keeper, ReceiptDue
 from linnet.trace.records import Kind, Record
 
 ANN = PeerId(b"a" * 32)

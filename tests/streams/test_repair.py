@@ -17,8 +17,7 @@ from linnet.core.inputs import Asked
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells, EventLog
 from linnet.delivery.messages import Resent
-from linnet.event.signing import decode_unit
-from linnet.event.soundness import is_sound
+from linnet.event.signing import decode_unit, is_sound
 from linnet.peer.interface import Start
 from linnet.store.sqlite import SqliteStore
 from linnet.streams.stream_names import topic_of
@@ -143,7 +142,7 @@ def test_more_than_was_damaged_is_not_written_out_of_turn(village: Village) -> N
     streams = machine._parts.streams
     stream = streams._memberships.get(topic)
     assert stream is not None
-    assert streams.repair.note_damage()
+    streams.repair.note_damage(disk.log.take_damage())
     out = machine._parts.out
     (mended,) = asked(out, streams.repair.handle_resent, stream, resent, village.network.now)
     assert isinstance(mended, AfterCommit)
@@ -162,6 +161,29 @@ def test_a_durable_subscription_is_told_of_what_is_damaged(village: Village) -> 
     diary = village.subscribe("s0", name="diary", wait=5.0)
     assert village.bodies("s0", diary) == [body for body in SAID if body != SAID[4]]
     assert [m.reason for m in village.missed("s0", diary)] == [Reason.DAMAGED]
+
+
+def test_what_a_storage_node_gives_back_at_once_is_not_told_as_missed(tmp_path: Path) -> None:
+    own = OnDisk(tmp_path / "p0.db")
+    village = Village(1, storage=1, peers=2, stores={"p0": own})
+    village.run(5.0)
+    for body in SAID:
+        village.publish("p0", body, wait=1.0)
+    village.run(5.0)
+    for is_storage_there in (True, False):
+        village.crash("p0")
+        if not is_storage_there:
+            village.crash("s0")
+        own.alter(SAID[0])
+        village.restart("p0")
+        village.run(0.0 if is_storage_there else 5.0)
+        history = village.subscribe("p0", since=0.0, wait=40.0)
+        told = [(each.first, each.reason) for each in village.missed("p0", history)]
+        if is_storage_there:
+            assert (sorted(village.bodies("p0", history)), told) == (sorted(SAID), [])
+        else:
+            assert (village.bodies("p0", history), told) == (SAID[1:], [(0, Reason.DAMAGED)])
+    own.close()
 
 
 def test_a_reader_elsewhere_gets_everything_though_one_storage_node_is_damaged(village: Village) -> None:

@@ -8,7 +8,7 @@ from tests.streams.stage import NOW, Staged, context_of
 from linnet.core.ids import Contact, PeerId
 from linnet.overlay.config import Overlay
 from linnet.streams.commands import ChainStatus
-from linnet.streams.status import MOST_CHAINS, status_of
+from linnet.streams.membership import MOST_CHAINS, status_of
 
 A, S, T = PeerId(b"a" * 32), PeerId(b"s" * 32), PeerId(b"t" * 32)
 

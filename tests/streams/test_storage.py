@@ -11,7 +11,7 @@ from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import CaughtUp, Ended, Missed
 from linnet.event.event import Event
 from linnet.streams.commands import Publish, Published
-from linnet.streams.options import StorageRule
+from linnet.streams.config import StorageRule
 from linnet.trace.records import Kind
 
 

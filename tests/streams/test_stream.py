@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-from tests.delivery.voices import Voice, asked
+from tests.delivery.voices import Voice, asked, items_of
 from tests.streams.stage import NOW, Staged, context_of
 
 from linnet.core.effects import (
-    AfterCommit,
     Blame,
     CancelTimer,
-    Deliver,
     HangUp,
     Hold,
     Release,
@@ -22,11 +20,10 @@ from linnet.core.effects import (
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.config import DeliveryConfig
-from linnet.delivery.flood import unit_bytes
+from linnet.delivery.flood import SpreadDue, unit_bytes
 from linnet.delivery.gap_repair import GapDue
-from linnet.delivery.items import Item, Missed
+from linnet.delivery.items import Missed
 from linnet.delivery.messages import ChainPlace, Data, Heads, Resend, Resent
-from linnet.delivery.suppression import SpreadDue
 from linnet.event.event import Verified
 from linnet.streams.announcements import AnchorDue
 from linnet.streams.commands import Subscribe
@@ -71,16 +68,6 @@ class Scene:
         return GapDue(self.stream.topic, self.ann.key)
 
 
-def items(effects: object) -> list[Item]:
-    found: list[Item] = []
-    for effect in effects:  # type: ignore[attr-defined]
-        if isinstance(effect, AfterCommit):
-            found += items(effect.effects)
-        elif isinstance(effect, Deliver):
-            found += effect.items
-    return found
-
-
 def of_type(effects: Sequence[object], kind: type) -> list[object]:
     return [effect for effect in effects if isinstance(effect, kind)]
 
@@ -93,7 +80,7 @@ def test_a_new_unit_is_passed_on_and_handed_over() -> None:
     (send,) = of_type(effects, Send)
     assert isinstance(send, Send)
     assert (send.peer, send.message.unit, send.message.hops) == (B, unit.unit, 3)
-    assert items(effects) == list(unit.events)
+    assert items_of(effects) == list(unit.events)
     delivered = [e for e in effects if isinstance(e, Record) and e.kind is Kind.DELIVERED]
     assert [(record.event, record.hops) for record in delivered] == [(unit.head, 2)]
     assert scene.stream.received == 1
@@ -127,19 +114,19 @@ def test_a_forged_unit_is_rejected_and_blamed() -> None:
     assert (record.kind, record.reason, record.peer) == (Kind.REJECTED, Reason.BAD_SIGNATURE, A)
     assert blame == Blame(A, Reason.BAD_SIGNATURE)
     assert scene.stream.rejected == 1
-    assert items(scene.hear(unit)) == list(unit.events), "the real one is not harmed"
+    assert items_of(scene.hear(unit)) == list(unit.events), "the real one is not harmed"
 
 
 def test_order_waits_for_a_gap_and_disorder_does_not() -> None:
     for ordered in (True, False):
         scene = Scene(ordered=ordered)
         units = scene.ann.units(3)
-        assert items(scene.hear(units[0])) == list(units[0].events)
+        assert items_of(scene.hear(units[0])) == list(units[0].events)
         effects = scene.hear(units[2])
-        assert items(effects) == ([] if ordered else list(units[2].events))
+        assert items_of(effects) == ([] if ordered else list(units[2].events))
         assert SetTimer(0.5, scene.gap_timer()) in effects
         assert len(of_type(effects, Send)) == 1, "it is passed on at once all the same"
-        late = items(scene.hear(units[1]))
+        late = items_of(scene.hear(units[1]))
         expected = units[1:] if ordered else units[1:2]
         assert late == [event for unit in expected for event in unit.events]
 
@@ -156,7 +143,7 @@ def test_what_was_asked_for_is_taken_in_without_flooding() -> None:
     assert Send(S, Resend(*fields)) in asked(scene.stream.out, scene.stream.repair_gap, scene.ann.key, NOW)
     resent = Resent(*fields, (units[1].unit,), (identity.card,), True, None)
     effects = asked(scene.stream.out, scene.stream.handle_resent, S, resent, NOW)
-    assert items(effects) == [*units[1].events, *units[2].events]
+    assert items_of(effects) == [*units[1].events, *units[2].events]
     assert of_type(effects, Send) == []
     assert CancelTimer(scene.gap_timer()) in effects
     assert scene.stream.gaps.filled == 1
@@ -173,9 +160,9 @@ def test_what_nobody_has_is_missed_with_a_record() -> None:
     topic, device = scene.stream.topic, identity.card.device
     missed = Missed(topic, identity.author, device, 1, 1, Reason.GAP_UNFILLED)
     dropped = Record(Kind.DROPPED, topic, None, device, 1, 1, reason=Reason.GAP_UNFILLED)
-    assert items(effects) == [missed, *units[2].events]
+    assert items_of(effects) == [missed, *units[2].events]
     assert dropped in effects
-    assert items(scene.hear(units[1])) == [], "too late: it was named as missed"
+    assert items_of(scene.hear(units[1])) == [], "too late: it was named as missed"
 
 
 def test_word_of_events_that_nobody_has_is_recorded_and_forgotten() -> None:
@@ -189,16 +176,16 @@ def test_word_of_events_that_nobody_has_is_recorded_and_forgotten() -> None:
     ) == [SetTimer(0.5, scene.gap_timer())]
     scene.stream.repair_gap(scene.ann.key, NOW)
     effects = asked(scene.stream.out, scene.stream.repair_gap, scene.ann.key, NOW + 10)
-    assert items(effects) == []
+    assert items_of(effects) == []
     (record,) = [e for e in effects if isinstance(e, Record)]
     assert (record.kind, record.reason, record.note) == (Kind.DROPPED, Reason.GAP_UNFILLED, "hearsay")
-    assert items(scene.hear(second)) == list(second.events)
+    assert items_of(scene.hear(second)) == list(second.events)
 
 
 def test_a_full_window_names_the_hole_and_goes_on() -> None:
     scene = Scene(DeliveryConfig(window_ranges=2))
     units = scene.ann.units(8)
-    shown = [item for number in (0, 2, 4, 6) for item in items(scene.hear(units[number]))]
+    shown = [item for number in (0, 2, 4, 6) for item in items_of(scene.hear(units[number]))]
     missed = [(item.first, item.last) for item in shown if isinstance(item, Missed)]
     assert missed == [(1, 1)]
     events = [item.seq for item in shown if not isinstance(item, Missed)]  # type: ignore[union-attr]
@@ -209,7 +196,7 @@ def test_too_many_that_wait_behind_a_gap_end_the_wait() -> None:
     scene = Scene(DeliveryConfig(gaps_open=2))
     units = scene.ann.units(6)
     scene.hear(units[0])
-    shown = [item for number in (2, 3, 4) for item in items(scene.hear(units[number]))]
+    shown = [item for number in (2, 3, 4) for item in items_of(scene.hear(units[number]))]
     assert isinstance(shown[0], Missed)
     assert shown[0].reason is Reason.QUEUE_FULL
     assert shown[1:] == [event for unit in units[2:5] for event in unit.events]

@@ -7,7 +7,7 @@ import pytest
 from linnet.core.errors import BadText
 from linnet.core.limits import STREAM_NAME_CHARS
 from linnet.identity.text import Sort, to_text
-from linnet.streams.stream_names import own_name, owner_of, topic_of
+from linnet.streams.stream_names import check_typed, own_name, owner_of, topic_of
 from linnet.testing.identities import known_identity
 
 PERSON = known_identity("ann").author
@@ -35,6 +35,16 @@ def test_the_person_before_the_slash_is_the_owner() -> None:
 def test_what_cannot_name_a_stream_is_said(name: str) -> None:
     with pytest.raises(BadText):
         topic_of(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["me", "lp1xx/news", "ld1xx", "lt1xx", to_text(Sort.DEVICE, PERSON), OWNED[:-5]]
+)
+def test_an_id_or_me_alone_that_somebody_types_is_no_stream(name: str) -> None:
+    with pytest.raises(BadText, match="no stream"):
+        check_typed(name)
+    check_typed("media")
+    check_typed(OWNED)
 
 
 def test_me_stands_for_the_person() -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from tests.streams.village import STREAM, Village
 
-from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined, Unsubscribe
-from linnet.delivery.items import CaughtUp, Ended
+from linnet.delivery.commands import Unsubscribe
+from linnet.delivery.items import CaughtUp
 from linnet.streams.commands import Published
 from linnet.streams.subscribe import SUBSCRIBED, UNSUBSCRIBED
 from linnet.trace.records import Kind
@@ -53,18 +52,6 @@ def test_a_trace_tells_who_took_part_and_what_it_was_handed_from_history() -> No
     assert [(r.seq, r.events, r.hops) for r in ours if r.kind is Kind.DELIVERED] == [(0, 2, None)]
 
 
-def test_history_alone_ends() -> None:
-    village = Village(peers=4)
-    village.subscribe("p1")
-    village.run(5)
-    village.publish("p0", b"a", b"b")
-    village.run(3)
-    history = village.subscribe("p3", since=0.0, live=False)
-    village.run(5)
-    assert village.bodies("p3", history) == [b"a", b"b"]
-    assert village.items["p3", history][-1] == Ended(None)
-
-
 def test_a_durable_subscription_resumes_after_a_crash() -> None:
     village = Village(peers=6)
     first = village.subscribe("p1", name="mine")
@@ -97,16 +84,6 @@ def test_storage_confirms_what_was_published() -> None:
     assert outcome.fates[0].receiver == village.peer("s0")
 
 
-def test_bad_names_and_bodies_are_declined() -> None:
-    village = Village(peers=2)
-    outcome = village.publish("p0", b"x", stream="bad\nname")
-    assert isinstance(outcome, Declined)
-    assert outcome.reason is Reason.MALFORMED
-    outcome = village.publish("p0", b"x" * 1_000_000)
-    assert isinstance(outcome, Declined)
-    assert outcome.reason is Reason.TOO_LARGE
-
-
 def test_a_standby_takes_over_when_the_tracker_dies() -> None:
     village = Village(trackers=2, peers=8)
     subscriptions = {name: village.subscribe(name) for name in village.names if name[0] == "p"}
@@ -126,14 +103,3 @@ def test_a_standby_takes_over_when_the_tracker_dies() -> None:
             assert village.bodies(name, subscription) == [b"during", b"after"], name
             assert village.status(name).streams[0].tracker != village.peer(tracker)
             assert len(village.status(name).streams[0].neighbors) == 4
-
-
-def test_one_node_may_be_everything() -> None:
-    village = Village(trackers=0, storage=0, peers=0, alone=1)
-    first = village.subscribe("x0")
-    village.run(1)
-    assert isinstance(village.publish("x0", b"to myself"), Published)
-    late = village.subscribe("x0", since=0.0)
-    village.run(3)
-    assert village.bodies("x0", first) == village.bodies("x0", late) == [b"to myself"]
-    assert village.status("x0").peers == ()

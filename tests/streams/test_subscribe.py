@@ -8,12 +8,13 @@ from tests.streams.stage import NOW, Staged, context_of
 from linnet.core.effects import AfterCommit, Deliver, Reply, Send, SetTimer
 from linnet.core.reasons import Reason
 from linnet.delivery.catch_up import HistoryDue
-from linnet.delivery.commands import Declined
 from linnet.delivery.gap_repair import GapDue
 from linnet.delivery.messages import History
+from linnet.machine.commands import Declined
 from linnet.store.memory import MemoryStore
+from linnet.streams.application import NAME_CHARS, Application
 from linnet.streams.commands import Subscribe, Subscribed
-from linnet.streams.subscribe import DURABLE, NAME_CHARS, SUBSCRIBED, subscribe
+from linnet.streams.subscribe import DURABLE, SUBSCRIBED
 from linnet.trace.records import Kind, Record
 
 
@@ -24,9 +25,9 @@ class Scene:
         self.ann = Voice(topic=self.stream.topic)
         self.context.cards.learn(self.ann.identity.card)
 
-    def ask(self, command: Subscribe) -> list[object]:
-        out = self.stream.out
-        return asked(out, subscribe, self.stream, self.context, out, 7, command, NOW)
+    def ask(self, command: Subscribe, now: float = NOW) -> list[object]:
+        application = Application(self.context, self.stream.out)
+        return asked(self.stream.out, application.subscribe, self.stream, 7, command, now)
 
     def answer(self, resumed: bool = False) -> Reply[Subscribed]:
         return Reply(7, Subscribed(self.stream.topic, resumed))
@@ -121,7 +122,5 @@ def test_a_durable_one_whose_clock_was_set_back_misses_nothing() -> None:
     store = MemoryStore()
     Scene(store).ask(Subscribe(1, "tea", name="mine"))
     again = Scene(store)
-    subscribe(
-        again.stream, again.context, again.stream.out, 7, Subscribe(2, "tea", name="mine"), NOW - 86_400
-    )
+    again.ask(Subscribe(2, "tea", name="mine"), NOW - 86_400)
     assert again.stream.readers.since == 0.0

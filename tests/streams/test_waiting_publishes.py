@@ -7,7 +7,7 @@ from tests.delivery.voices import asked
 from linnet.core.effects import Reply
 from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
+from linnet.machine.commands import Declined
 from linnet.machine.outbox import Outbox
 from linnet.streams.commands import Publish
 from linnet.streams.part import Waiting

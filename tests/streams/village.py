@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Mapping
 from random import Random
 from typing import Protocol
 
@@ -18,27 +19,25 @@ from linnet.event.event import Event
 from linnet.overlay.config import MemberConfig, TrackerConfig
 from linnet.peer.config import Identity, LinkConfig, PeerConfig
 from linnet.peer.interface import (
-    Command,
+    AnyCommand,
     Effect,
     Examine,
     Handed,
     Input,
     NodeMachine,
     NodeStatus,
-    Result,
     Start,
 )
 from linnet.peer.peer import Peer
-from linnet.sim.hosts import Durable
-from linnet.sim.identities import seeded_identity
 from linnet.sim.links import LinkModel, constant_latency
 from linnet.sim.network import Network
-from linnet.sim.verifier import RememberingVerifier
+from linnet.sim.seeded_random import seeded_identity
+from linnet.sim.signature_cache import RememberingVerifier
+from linnet.sim.wires import Durable
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import Publish, Subscribe
-from linnet.streams.options import StorageRule, StreamOptions
-from linnet.trace.records import Record
-from linnet.trace.sink import TraceSink
+from linnet.streams.config import StorageRule, StreamOptions
+from linnet.trace.records import Record, TraceSink
 
 STREAM = "weather"
 
@@ -62,6 +61,100 @@ class Notes:
         pass
 
 
+class NamedNodes:
+    """Simulated nodes by name, with what each of them was handed and what is asked of them."""
+
+    def __init__(
+        self,
+        seed: int,
+        names: Iterable[str],
+        links: LinkModel,
+        *,
+        trace: TraceSink | None = None,
+        commit_delay: float = 0.0,
+    ) -> None:
+        self.seed = seed
+        self.names = [*names]
+        self.notes = Notes()
+        self.network = Network(seed, links, trace or self.notes, commit_delay=commit_delay)
+        self._verifier = RememberingVerifier()
+        self.identity: dict[str, Identity] = {
+            name: seeded_identity(seed, name, self.network.now) for name in self.names
+        }
+        self._name_of = {identity.peer: name for name, identity in self.identity.items()}
+        self.items: dict[tuple[str, int], list[Handed]] = {}
+        self._autoconsume = True
+        self._subscriptions = 0
+
+    def start(self, stores: Mapping[str, Stored], dial_only: Container[str]) -> None:
+        """Add every node, and start it."""
+        for name in self.names:
+            self.network.add(
+                self.peer(name),
+                self.noted(name),
+                deliver=self._deliver,
+                store=stores[name],
+                dialable=name not in dial_only,
+            )
+            self.network.ask(self.peer(name), Start())
+
+    def noted(self, name: str) -> NodeMachine:
+        """A new life of a node, of which something is noted."""
+        raise NotImplementedError
+
+    def peer(self, name: str) -> PeerId:
+        return self.identity[name].peer
+
+    def name(self, peer: PeerId) -> str:
+        return self._name_of.get(peer, "?")
+
+    def _deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
+        self.items.setdefault((self._name_of[peer], effect.subscription), []).extend(effect.items)
+        if self._autoconsume and not any(isinstance(item, Ended) for item in effect.items):
+            self.network.ask(peer, Consumed(effect.subscription, len(effect.items)))
+
+    # Commands.
+
+    def run(self, seconds: float) -> None:
+        self.network.run(self.network.elapsed + seconds)
+
+    def ask(self, name: str, command: AnyCommand, wait: float = 1.0) -> object:
+        request = self.network.ask(self.peer(name), command)
+        self.run(wait)
+        return self.network.answers[request]
+
+    def subscribe(self, node: str, /, stream: str = STREAM, wait: float = 0.0, **options: object) -> int:
+        self._subscriptions += 1
+        command = Subscribe(self._subscriptions, stream, **options)  # type: ignore[arg-type]
+        self.network.ask(self.peer(node), command)
+        self.items.setdefault((node, self._subscriptions), [])
+        self.run(wait)
+        return self._subscriptions
+
+    def crash(self, *names: str, silent: bool = False) -> None:
+        for name in names:
+            self.network.crash(self.peer(name), silent=silent)
+
+    def restart(self, *names: str) -> None:
+        for name in names:
+            self.begin(name, self.noted(name))
+
+    def begin(self, name: str, machine: NodeMachine) -> None:
+        """Begin a new life of a node, with this machine."""
+        self.network.restart(self.peer(name), machine)
+        self.network.ask(self.peer(name), Start())
+
+    # What was seen.
+
+    def missed(self, name: str, subscription: int) -> list[Missed]:
+        return [item for item in self.items[name, subscription] if isinstance(item, Missed)]
+
+    def status(self, name: str) -> NodeStatus:
+        result = self.ask(name, Examine(), wait=0.01)
+        assert isinstance(result, NodeStatus)
+        return result
+
+
 class Eavesdropped:
     """A node machine as it is; what it is handed by others is noted."""
 
@@ -81,7 +174,7 @@ class Eavesdropped:
         return self.machine.handle(event, now + self._ahead)
 
 
-class Village:
+class Village(NamedNodes):
     """Trackers t0…, storage nodes s0…, peers p0…, and x0… that are all of it, by name."""
 
     def __init__(
@@ -104,50 +197,25 @@ class Village:
         dial_only: tuple[str, ...] = (),
         stores: dict[str, Stored] | None = None,
     ) -> None:
+        kinds = {"t": trackers, "s": storage, "p": peers, "x": alone}
+        names = [f"{kind}{number}" for kind, count in kinds.items() for number in range(count)]
+        links = links or LinkModel(constant_latency(10.0))
+        super().__init__(seed, names, links, trace=trace, commit_delay=commit_delay)
         self._dial_only = dial_only
         self.clocks = clocks or {}
         """Seconds by which the clocks of nodes are ahead."""
-        self.notes = Notes()
         self.heard: dict[str, list[tuple[str, Message]]] = {}
         """Every message that a node was handed, with who sent it."""
-        self.network = Network(
-            seed, links or LinkModel(constant_latency(10.0)), trace or self.notes, commit_delay=commit_delay
-        )
         self._keep = keep or LinkConfig()
-        self.seed = seed
         self._delivery = delivery or DeliveryConfig()
         self._options = options or {}
         self._rules = rules
-        self._verifier = RememberingVerifier()
         self._autoconsume = autoconsume
-        self.names = [
-            *(f"t{i}" for i in range(trackers)),
-            *(f"s{i}" for i in range(storage)),
-            *(f"p{i}" for i in range(peers)),
-            *(f"x{i}" for i in range(alone)),
-        ]
-        self.identity: dict[str, Identity] = {
-            name: seeded_identity(seed, name, self.network.now) for name in self.names
-        }
-        self._name_of = {identity.peer: name for name, identity in self.identity.items()}
         self.stores: dict[str, Stored] = {name: MemoryStore() for name in self.names} | (stores or {})
-        self.items: dict[tuple[str, int], list[Handed]] = {}
-        self._subscriptions = 0
-        for name in self.names:
-            self.network.add(
-                self.peer(name),
-                Eavesdropped(self, name),
-                deliver=self._deliver,
-                store=self.stores[name],
-                dialable=name not in dial_only,
-            )
-            self.network.ask(self.peer(name), Start())
+        self.start(self.stores, dial_only)
 
-    def peer(self, name: str) -> PeerId:
-        return self.identity[name].peer
-
-    def name(self, peer: PeerId) -> str:
-        return self._name_of.get(peer, "?")
+    def noted(self, name: str) -> NodeMachine:
+        return Eavesdropped(self, name)
 
     def add(self, name: str, machine: NodeMachine) -> Identity:
         """A node of another kind: it is given the identity of this name, and is not started."""
@@ -174,52 +242,13 @@ class Village:
         rng = Random(f"{self.seed}/{name}")
         return Peer(config, self.identity[name], self.stores[name], rng, self._verifier)
 
-    def _deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
-        name = self._name_of[peer]
-        self.items.setdefault((name, effect.subscription), []).extend(effect.items)
-        if self._autoconsume and not any(isinstance(item, Ended) for item in effect.items):
-            self.network.ask(self.peer(name), Consumed(effect.subscription, len(effect.items)))
+    # Commands and what was seen.
 
-    # Commands.
-
-    def ask(self, name: str, command: Command, wait: float = 1.0) -> Result:
-        request = self.network.ask(self.peer(name), command)
-        self.run(wait)
-        return self.network.answers[request]
-
-    def subscribe(self, node: str, /, stream: str = STREAM, wait: float = 0.0, **options: object) -> int:
-        self._subscriptions += 1
-        command = Subscribe(self._subscriptions, stream, **options)  # type: ignore[arg-type]
-        self.network.ask(self.peer(node), command)
-        self.items.setdefault((node, self._subscriptions), [])
-        self.run(wait)
-        return self._subscriptions
-
-    def publish(self, name: str, *bodies: bytes, stream: str = STREAM, wait: float = 1.0) -> Result:
+    def publish(self, name: str, *bodies: bytes, stream: str = STREAM, wait: float = 1.0) -> object:
         return self.ask(name, Publish(stream, bodies), wait)
-
-    def run(self, seconds: float) -> None:
-        self.network.run(self.network.elapsed + seconds)
-
-    def crash(self, name: str) -> None:
-        self.network.crash(self.peer(name))
-
-    def restart(self, name: str) -> None:
-        self.network.restart(self.peer(name), Eavesdropped(self, name))
-        self.network.ask(self.peer(name), Start())
-
-    # What was seen.
 
     def bodies(self, name: str, subscription: int) -> list[bytes]:
         return [item.body for item in self.items[name, subscription] if isinstance(item, Event)]
-
-    def missed(self, name: str, subscription: int) -> list[Missed]:
-        return [item for item in self.items[name, subscription] if isinstance(item, Missed)]
-
-    def status(self, name: str) -> NodeStatus:
-        result = self.ask(name, Examine(), wait=0.01)
-        assert isinstance(result, NodeStatus)
-        return result
 
     def reasons(self, name: str) -> list[str]:
         return [str(r.reason) for node, r in self.notes.records if node == self.peer(name) and r.reason]

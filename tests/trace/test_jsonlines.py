@@ -12,8 +12,7 @@ import pytest
 from linnet.core.errors import TraceError
 from linnet.core.ids import DeviceId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.trace.jsonlines import JsonTrace, trace_files
-from linnet.trace.reading import read_trace
+from linnet.trace.jsonlines import JsonTrace, read_trace, trace_files
 from linnet.trace.records import SCHEMA, Kind, Level, Record, Row, row_of
 
 NODE = PeerId(b"n" * 32)

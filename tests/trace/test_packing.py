@@ -1,22 +1,15 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.trace.packing import ABSENT, FIELDS, ROW, Numbers
+from linnet.trace.canonical import FIELDS, ROW, Numbers
 
 
 def test_a_row_has_a_place_for_each_field_and_no_padding() -> None:
     values = tuple(range(len(FIELDS)))
     assert ROW.unpack(ROW.pack(*values)) == values
     assert ROW.size == 60
-
-
-@pytest.mark.parametrize("field", ["seq", "bytes", "hops"])
-def test_what_may_be_absent_can_be_marked_so(field: str) -> None:
-    values = [ABSENT if name == field else 0 for name in FIELDS]
-    assert list(ROW.unpack(ROW.pack(*values))) == values
 
 
 @given(st.lists(st.none() | st.binary(max_size=2)))

@@ -6,8 +6,7 @@ import pytest
 
 from linnet.core.errors import TraceError
 from linnet.core.ids import PeerId
-from linnet.trace.jsonlines import JsonTrace
-from linnet.trace.reading import read_trace
+from linnet.trace.jsonlines import JsonTrace, read_trace
 from linnet.trace.records import Kind, Level, Record, row_of
 
 NODE = PeerId(b"n" * 32)

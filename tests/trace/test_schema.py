@@ -12,8 +12,7 @@ from linnet.core.ids import DeviceId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.trace.canonical import trace_sha256
 from linnet.trace.columns import ColumnTrace
-from linnet.trace.jsonlines import JsonTrace, Line
-from linnet.trace.reading import read_trace
+from linnet.trace.jsonlines import JsonTrace, Line, read_trace
 from linnet.trace.records import SCHEMA, SCHEMA_VERSION, Kind, Level, Record, Row
 
 NODES = [PeerId(b"b" * 32), PeerId(b"a" * 32)]

@@ -31,16 +31,6 @@ def test_any_cut_of_the_stream_gives_the_same_frames(some: list[bytes], places: 
     assert reader.pending == 0
 
 
-@given(payloads)
-def test_byte_by_byte(some: list[bytes]) -> None:
-    reader = FrameReader(LIMIT)
-    got = []
-    for byte in b"".join(frame(payload, LIMIT) for payload in some):
-        got += reader.feed(bytes([byte]))
-        assert reader.pending < HEADER_BYTES + LIMIT
-    assert got == some
-
-
 @given(st.binary(max_size=400), st.lists(st.integers(0, 400)))
 def test_arbitrary_bytes_give_frames_or_one_error_however_they_are_cut(
     stream: bytes, places: list[int]

@@ -1,4 +1,4 @@
-"""The command line: one file per command, over the control API of a running node.
+"""The command line: commands by subject, over the control API of a running node.
 
 Nothing heavy is imported before it is needed: ``linnet --help`` and shell completion start fast.
 """

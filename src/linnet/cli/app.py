@@ -1,133 +1,205 @@
-"""All commands, and what happens to an error that leaves one.
+"""All commands, and the handling of errors that leave them.
 
-Modules of commands are deferred: each is imported when one of its commands is called.
+A command is imported when it is called; until then it is a row of a table, and costs nothing but its name.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Annotated, ParamSpec
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from linnet.cli.content.commands import COMMANDS as CONTENT_COMMANDS
-from linnet.cli.deferred import Deferred, DeferredGroup, Module, add_deferred, group
 from linnet.cli.exits import EXIT_CODES, ExitCode, status_and_words
-from linnet.cli.name.group import name_group
+from linnet.cli.options import spread_options
 from linnet.cli.output import say, warn
-from linnet.cli.place.commands import COMMANDS as PLACE_COMMANDS
 from linnet.core.errors import LinnetError
 
-block = Module("linnet.cli.block")
-connect = Module("linnet.cli.connect")
-declare = Module("linnet.cli.declare")
-doctor = Module("linnet.cli.doctor")
-edge = Module("linnet.cli.edge")
-export = Module("linnet.cli.export")
-history = Module("linnet.cli.history")
-import_ = Module("linnet.cli.import_")
-init = Module("linnet.cli.init")
-overlay_status = Module("linnet.cli.overlay_status")
-peers = Module("linnet.cli.peers")
-privacy = Module("linnet.cli.privacy")
-publish = Module("linnet.cli.publish")
-sim_content = Module("linnet.cli.sim_content")
-sim_groups = Module("linnet.cli.sim_groups")
-sim_history = Module("linnet.cli.sim_history")
-sim_mass_join = Module("linnet.cli.sim_mass_join")
-sim_metadata = Module("linnet.cli.sim_metadata")
-sim_overlay = Module("linnet.cli.sim_overlay")
-sim_places = Module("linnet.cli.sim_places")
-sim_rooms = Module("linnet.cli.sim_rooms")
-sim_streams = Module("linnet.cli.sim_streams")
-status = Module("linnet.cli.status")
-subscribe = Module("linnet.cli.subscribe")
-trust = Module("linnet.cli.trust")
-up = Module("linnet.cli.up")
-chat = Module("linnet.cli.chat.command")
-demo = Module("linnet.cli.demo.command")
-accept = Module("linnet.cli.identity.accept")
-ask = Module("linnet.cli.identity.ask")
-backup = Module("linnet.cli.identity.backup")
-devices = Module("linnet.cli.identity.devices")
-link = Module("linnet.cli.identity.link")
-recover = Module("linnet.cli.identity.recover")
-renew = Module("linnet.cli.identity.renew")
-revoke = Module("linnet.cli.identity.revoke")
-lan_status = Module("linnet.cli.lan.status")
-switching = Module("linnet.cli.lan.switching")
-play = Module("linnet.cli.play.command")
-report = Module("linnet.cli.relay.report")
-room_history = Module("linnet.cli.room.history")
-allow = Module("linnet.cli.stream.allow")
-disallow = Module("linnet.cli.stream.disallow")
-overlay = Module("linnet.cli.stream.overlay")
-readers = Module("linnet.cli.stream.readers")
-request = Module("linnet.cli.stream.request")
-graph = Module("linnet.cli.tracker.graph")
-attach = Module("linnet.cli.room.attach")
-ban = Module("linnet.cli.room.ban")
-create = Module("linnet.cli.room.create")
-fetch = Module("linnet.cli.room.fetch")
-invite = Module("linnet.cli.room.invite")
-join = Module("linnet.cli.room.join")
-kick = Module("linnet.cli.room.kick")
-leave = Module("linnet.cli.room.leave")
-ledger = Module("linnet.cli.room.ledger")
-list_ = Module("linnet.cli.room.list_")
-members = Module("linnet.cli.room.members")
-power = Module("linnet.cli.room.power")
-read = Module("linnet.cli.room.read")
-redact = Module("linnet.cli.room.redact")
-relays = Module("linnet.cli.room.relays")
-retention = Module("linnet.cli.room.retention")
-security = Module("linnet.cli.room.security")
-send = Module("linnet.cli.room.send")
-share = Module("linnet.cli.room.share")
-state = Module("linnet.cli.room.state")
-unban = Module("linnet.cli.room.unban")
-audit = Module("linnet.cli.lab.audit")
-generate_chats = Module("linnet.cli.lab.generate_chats")
-ingest = Module("linnet.cli.lab.ingest")
-match = Module("linnet.cli.lab.match")
-study_content = Module("linnet.cli.lab.study_content")
-study_groups = Module("linnet.cli.lab.study_groups")
-study_overlay = Module("linnet.cli.lab.study_overlay")
-study_places = Module("linnet.cli.lab.study_places")
-study_relays = Module("linnet.cli.lab.study_relays")
-study_retention = Module("linnet.cli.lab.study_retention")
-study_streams = Module("linnet.cli.lab.study_streams")
-watch = Module("linnet.cli.lab.watch")
 
-P = ParamSpec("P")
+class DeferredGroup(TyperGroup):
+    """A group that imports a command only when that is called, not to list it."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - of typer's own
+        """Import and return the command of this name."""
+        command = self.commands.get(cmd_name)
+        build = getattr(command.callback, "build", None) if command is not None else None
+        if build is not None:
+            self.commands[cmd_name] = command = build()
+        return command
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - of typer's own
+        """List the commands by their short help, without importing them."""
+        limit = formatter.width - 6 - max(map(len, self.commands))
+        rows = [(name, each.get_short_help_str(limit)) for name, each in self.commands.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+group = functools.partial(
+    typer.Typer,
+    cls=DeferredGroup,
+    no_args_is_help=True,
+    # Plain help starts faster, and can be copied.
+    rich_markup_mode=None,
+)
+"""Makes a group of deferred commands."""
+
+
+GROUPS = {
+    "stream": "Streams: who may read, how linked.",
+    "trust": "Whom you trust; nobody is told.",
+    "overlay": "How nodes find each other without trackers.",
+    "edge": "Phones and proxies.",
+    "lan": "Local networks: what may be known there.",
+    "room": "Rooms: members, invitations, relays.",
+    "name": "Names: what leads where.",
+    "name petname": "Whom you call what.",
+    "place": "Places: a host, guests, and what it looks like.",
+    "content": "Content: subscribe to what is said.",
+    "id": "Who you are: backup, devices.",
+    "relay": "For whoever runs a relay.",
+    "tracker": "For whoever runs a tracker.",
+    "sim": "Run the shipped node in simulation.",
+    "lab": "Traces to figures, on Spark.",
+    "lab generate": "Make workloads.",
+    "lab study": "Rerun the experiments of the papers.",
+}
+"""The description of every group, by the words before its commands."""
+
+COMMANDS = (
+    ("init", "home:make_home", "Make a home with new keys."),
+    ("up", "up:up", "Run the node of this home."),
+    ("publish", "stream.events:publish", "Publish to a stream."),
+    ("subscribe", "stream.events:subscribe", "Print the events of a stream."),
+    ("history", "stream.events:history", "Print the kept events of a stream."),
+    ("status", "status:status", "Show the state of the node."),
+    ("peers", "links:peers", "List the links of the node."),
+    ("connect", "links:connect", "Keep a link to a device."),
+    ("block", "links:block", "Refuse all contact with a device."),
+    ("declare", "stream.policy:declare", "Set the policy of your own stream."),
+    ("doctor", "doctor:doctor", "Find out what does not work."),
+    ("api", "api:api", "Call any operation of the node."),
+    ("export", "home:export_node", "Write the node into one file."),
+    ("import", "home:import_node", "Make a home from an exported file."),
+    ("privacy", "overlay:privacy", "Show what others learned of your interests."),
+    ("chat", "room.chat:chat", "Talk in a room."),
+    ("play", "play.command:play", "Play traffic in a room, and print what all nodes did."),
+    ("demo", "demo.command:demo", "Watch a real network deliver every message."),
+    ("stream request", "stream.policy:request", "Ask to read a sealed stream."),
+    ("stream allow", "stream.policy:allow", "Let a device read a sealed stream."),
+    ("stream disallow", "stream.policy:disallow", "Remove readers of a sealed stream."),
+    ("stream readers", "stream.policy:readers", "List the readers of a sealed stream."),
+    ("stream overlay", "stream.policy:overlay", "Switch a stream to the ring, or back."),
+    ("trust add", "overlay:add_trust", "Trust a device."),
+    ("trust list", "overlay:list_trust", "List the devices that you trust."),
+    ("trust remove", "overlay:remove_trust", "Stop trusting a device."),
+    ("overlay status", "overlay:show_overlay", "Show known nodes and each topic's ring."),
+    ("edge status", "edge:show_edge", "Show proxies, or clients of this one."),
+    ("edge sleep", "edge:sleep", "Close all links, to save power."),
+    ("edge wake", "edge:wake", "Reconnect after sleep."),
+    ("lan status", "edge:show_networks", "Show local networks and who is there."),
+    ("lan allow", "edge:allow_topic", "Let a topic be found on a network."),
+    ("lan deny", "edge:deny_topic", "Hide a topic on a network again."),
+    ("room create", "room.rooms:create", "Create a room."),
+    ("room join", "room.members:join", "Join a room by an invitation."),
+    ("room invite", "room.members:invite", "Print an invitation to a room."),
+    ("room list", "room.rooms:list_rooms", "List the rooms of the node."),
+    ("room send", "room.messages:send", "Send messages to a room."),
+    ("room read", "room.messages:read", "Print the events of a room."),
+    ("room history", "room.messages:history", "Print the kept events of a room."),
+    ("room ledger", "room.ledger:ledger", "Show at whom your events arrived."),
+    ("room members", "room.members:members", "List the members of a room."),
+    ("room security", "room.security:security", "Show who holds keys, and safety numbers."),
+    ("room state", "room.state:state", "Show or set the state of a room."),
+    ("room power", "room.members:power", "Show or set power levels."),
+    ("room kick", "room.members:kick", "Remove a person from a room."),
+    ("room ban", "room.members:ban", "Ban a person from a room."),
+    ("room unban", "room.members:unban", "Lift a ban."),
+    ("room share", "room.messages:share", "Show newcomers earlier messages."),
+    ("room redact", "room.messages:redact", "Redact an event."),
+    ("room attach", "room.messages:attach", "Attach files to a room."),
+    ("room fetch", "room.messages:fetch", "Fetch a file from a room."),
+    ("room relays", "room.state:show_relays", "Show, add or remove relays."),
+    ("room retention", "room.state:retention", "Show or set how long relays keep events."),
+    ("room leave", "room.rooms:leave", "Leave a room."),
+    ("name publish", "names:publish", "Publish where a label leads."),
+    ("name resolve", "names:resolve", "Resolve an address."),
+    ("name list", "names:list_labels", "List the labels of your zone."),
+    ("name remove", "names:remove", "Withdraw a label."),
+    ("name export", "names:export_records", "Export your records to a file."),
+    ("name import", "names:import_records", "Import the records of such a file."),
+    ("name petname set", "names:set_petname", "Give a person a name."),
+    ("name petname list", "names:list_petnames", "List the names you gave."),
+    ("name petname remove", "names:remove_petname", "Remove such a name."),
+    ("place host", "place.places:host", "Found a place."),
+    ("place enter", "place.door:enter", "Enter a place by its address."),
+    ("place list", "place.places:list_places", "List every place of the node."),
+    ("place status", "place.places:show_place", "Show one place, and its address."),
+    ("place announce", "place.messages:announce", "Say something to all guests."),
+    ("place talk", "place.messages:talk", "Say something to the host alone."),
+    ("place watch", "place.messages:watch", "Print what is said in a place."),
+    ("place history", "place.messages:history", "Print messages of the past."),
+    ("place look", "place.messages:look", "Show what a place is decorated with."),
+    ("place guests", "place.door:guests", "Show who is in, and who waits."),
+    ("place receipts", "place.messages:receipts", "Show which guests have a message."),
+    ("place admit", "place.door:admit", "Let somebody in."),
+    ("place reject", "place.door:reject", "Turn somebody away."),
+    ("place eject", "place.door:eject", "Put a guest out."),
+    ("place leave", "place.places:leave", "Be a guest no longer."),
+    ("content subscribe", "content:subscribe", "Print what matches a predicate."),
+    ("content publish", "content:publish", "Publish an event with attributes."),
+    ("content advertise", "content:advertise", "Open a group of your own."),
+    ("content groups", "content:groups", "List your groups, or find others."),
+    ("content list", "content:list_subscriptions", "List subscriptions."),
+    ("content unsubscribe", "content:unsubscribe", "End a kept subscription."),
+    ("id backup", "identity:backup", "Print your key as 24 words for paper."),
+    ("id recover", "identity:recover", "Make a new device from the 24 words."),
+    ("id ask", "identity:ask", "Make a home for one more device."),
+    ("id link", "identity:link_device", "Print a card for one more device."),
+    ("id accept", "identity:accept", "Accept a card that link printed."),
+    ("id renew", "identity:renew", "Make a new card for this device."),
+    ("id devices", "identity:devices", "List your devices."),
+    ("id revoke", "identity:revoke", "Revoke a lost device."),
+    ("relay report", "operators:report", "Show what this relay knows."),
+    ("tracker graph", "operators:graph", "Show how nodes of a stream are linked."),
+    ("sim streams", "sim.streams:streams", "A stream over a simulated network."),
+    ("sim mass-join", "sim.streams:mass_join", "Everyone joins at once."),
+    ("sim content", "sim.content:content", "Subscriptions to what is said."),
+    ("sim places", "sim.places:places", "A host and guests who come and go."),
+    ("sim rooms", "sim.rooms:rooms", "A room whose members come and go."),
+    ("sim groups", "sim.groups:groups", "An encrypted group, and thieves."),
+    ("sim overlay", "sim.overlay:overlay", "Nodes without trackers, and liars."),
+    ("sim history", "sim.rooms:history", "A real concurrent history, in any order."),
+    ("sim metadata", "sim.rooms:metadata", "What relays come to know."),
+    ("lab ingest", "lab.workloads:ingest", "Read traces of the world into tables."),
+    ("lab match", "lab.studies:match", "Match events and subscriptions."),
+    ("lab audit", "lab.audit:audit", "Account for every message."),
+    ("lab watch", "lab.audit:watch", "Account for messages while nodes run."),
+    ("lab generate chats", "lab.workloads:chats", "Chats like those of WhatsApp."),
+    ("lab study overlay", "lab.studies:overlay", "Nodes without trackers."),
+    ("lab study content", "lab.studies:content", "Who gets what it asked for."),
+    ("lab study groups", "lab.studies:groups", "What keys without a server cost."),
+    ("lab study places", "lab.studies:places", "What a log of fragments tells."),
+    ("lab study relays", "lab.relay_studies:relays", "What relays change."),
+    ("lab study retention", "lab.relay_studies:retention", "How long relays should keep."),
+    ("lab study streams", "lab.studies:streams", "How streams spread."),
+)
+"""Every command, in the order of the help: how it is typed, where its code is, what it does."""
 
 app = typer.Typer(
     name="linnet",
     cls=DeferredGroup,
     add_completion=False,
     no_args_is_help=True,
-    # Plain help: it starts faster, and what it shows can be copied.
+    # Plain help starts faster, and can be copied.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=f"\b\nFirst steps:\n  linnet demo\n  linnet init\n  linnet up\n\n{EXIT_CODES}",
 )
-sim = group()
-room = group()
-place = group()
-identity = group()
-relay = group()
-stream = group()
-edges = group()
-lan = group()
-trusting = group()
-without = group()
-lab = group()
-content = group()
-study = group()
-generate = group()
-tracking = group()
 
 
 def _version(wanted: bool) -> None:
@@ -147,13 +219,14 @@ def linnet(
     """Publish-subscribe without servers, with a receipt for every message."""
 
 
-def told(command: Callable[P, None]) -> Callable[P, None]:
-    """The command, with its errors told in a line: a traceback is for bugs."""
+def told(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the command as it is run: its errors are printed in a line, since tracebacks are for bugs."""
+    spread = spread_options(command)
 
-    @functools.wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+    @functools.wraps(spread)
+    def run(**given: object) -> None:
         try:
-            command(*args, **kwargs)
+            spread(**given)
         except LinnetError as error:
             code, words = status_and_words(error)
             warn(f"linnet: {words}")
@@ -164,112 +237,41 @@ def told(command: Callable[P, None]) -> Callable[P, None]:
     return run
 
 
-def _add(to: typer.Typer, name: str, command: Deferred, short: str, epilog: Deferred) -> None:
-    add_deferred(to, name, command, short, epilog, told)
+def add_deferred(to: typer.Typer, name: str, where: str, short: str) -> None:
+    """Put a command, ``module:function``, into a group whose class is `DeferredGroup`.
+
+    The end of its help is what `with_examples` gave it. If it has an option ``--help`` of its own, it gets
+    no other.
+    """
+
+    def build() -> Any:  # noqa: ANN401 - typer does not say what it builds
+        module, _, function = where.partition(":")
+        loaded: Callable[..., None] = getattr(import_module(f"linnet.cli.{module}"), function)
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        alone.command(
+            name,
+            short_help=short,
+            epilog=vars(loaded)["epilog"],
+            add_help_option="wants_help" not in loaded.__annotations__,
+        )(told(loaded))
+        return typer.main.get_command(alone)
+
+    def stands_in() -> None:
+        raise RuntimeError(f"{name} was called before it was loaded")
+
+    stands_in.build = build  # type: ignore[attr-defined] # functions can have attributes
+    to.command(name, short_help=short)(stands_in)
 
 
-_add(app, "init", init.init, "Make a home with new keys.", init.EPILOG)
-_add(app, "up", up.up, "Run the node of this home.", up.EPILOG)
-_add(app, "publish", publish.publish, "Say something in a stream.", publish.EPILOG)
-_add(app, "subscribe", subscribe.subscribe, "Print what is said in a stream.", subscribe.EPILOG)
-_add(app, "history", history.history, "Print what is kept of a stream.", history.EPILOG)
-_add(app, "status", status.status, "How things stand at the node.", status.EPILOG)
-_add(app, "peers", peers.peers, "Every link of the node.", peers.EPILOG)
-_add(app, "connect", connect.connect, "Keep a link to a device.", connect.EPILOG)
-_add(app, "block", block.block, "Have nothing to do with a device.", block.EPILOG)
-_add(app, "declare", declare.declare, "Decide about a stream of your own.", declare.EPILOG)
-_add(app, "doctor", doctor.doctor, "Why does it not work?", doctor.EPILOG)
-_add(app, "export", export.export, "Write the node into one file.", export.EPILOG)
-_add(app, "import", import_.import_, "Make a home from such a file.", import_.EPILOG)
-_add(stream, "request", request.request, "Ask to read a sealed stream.", request.EPILOG)
-_add(stream, "allow", allow.allow, "Let a device read it.", allow.EPILOG)
-_add(stream, "disallow", disallow.disallow, "Put readers out.", disallow.EPILOG)
-_add(stream, "readers", readers.readers, "Who may read it.", readers.EPILOG)
-_add(stream, "overlay", overlay.overlay, "Change it over to the ring, or back.", overlay.EPILOG)
-app.add_typer(stream, name="stream", help="Streams: who may read, how linked.", epilog=EXIT_CODES)
-_add(app, "privacy", privacy.privacy, "What others were told of your interests.", privacy.EPILOG)
-_add(trusting, "add", trust.add, "Trust a device.", trust.ADD_EPILOG)
-_add(trusting, "list", trust.list_, "Whom you trust.", trust.LIST_EPILOG)
-_add(trusting, "remove", trust.remove, "Trust it no longer.", trust.REMOVE_EPILOG)
-app.add_typer(trusting, name="trust", help="Whom you trust; nobody is told.", epilog=EXIT_CODES)
-_add(without, "status", overlay_status.status, "Whom it knows, each topic's ring.", overlay_status.EPILOG)
-app.add_typer(without, name="overlay", help="How nodes find each other without trackers.", epilog=EXIT_CODES)
-_add(edges, "status", edge.status, "Proxies, or whom this one serves.", edge.STATUS_EPILOG)
-_add(edges, "sleep", edge.sleep, "Let go of all links, to save power.", edge.SLEEP_EPILOG)
-_add(edges, "wake", edge.wake, "Be there again.", edge.WAKE_EPILOG)
-app.add_typer(edges, name="edge", help="Phones and proxies.", epilog=EXIT_CODES)
-_add(lan, "status", lan_status.status, "Local networks, and who is there.", lan_status.EPILOG)
-_add(lan, "allow", switching.allow, "Let a topic be known on a network.", switching.ALLOW_EPILOG)
-_add(lan, "deny", switching.deny, "Keep it to yourself there again.", switching.DENY_EPILOG)
-app.add_typer(lan, name="lan", help="Local networks: what may be known there.", epilog=EXIT_CODES)
-_add(room, "create", create.create, "Found a room.", create.EPILOG)
-_add(room, "join", join.join, "Join a room by an invitation.", join.EPILOG)
-_add(room, "invite", invite.invite, "An invitation to hand over.", invite.EPILOG)
-_add(room, "list", list_.list_, "Every room of the node.", list_.EPILOG)
-_add(room, "send", send.send, "Say something in a room.", send.EPILOG)
-_add(room, "read", read.read, "Print what is said in a room.", read.EPILOG)
-_add(room, "history", room_history.history, "Print what is kept of a room.", room_history.EPILOG)
-_add(room, "ledger", ledger.ledger, "Did it arrive, and at whom?", ledger.EPILOG)
-_add(room, "members", members.members, "Who is in a room.", members.EPILOG)
-_add(room, "security", security.security, "Who holds keys; safety numbers.", security.EPILOG)
-_add(room, "state", state.state, "What holds in a room.", state.EPILOG)
-_add(room, "power", power.power, "Who may do what.", power.EPILOG)
-_add(room, "kick", kick.kick, "Put a person out.", kick.EPILOG)
-_add(room, "ban", ban.ban, "Put a person out for good.", ban.EPILOG)
-_add(room, "unban", unban.unban, "Take a ban back.", unban.EPILOG)
-_add(room, "share", share.share, "Show newcomers what was said before.", share.EPILOG)
-_add(room, "redact", redact.redact, "Take an event back.", redact.EPILOG)
-_add(room, "attach", attach.attach, "Put a file into a room.", attach.EPILOG)
-_add(room, "fetch", fetch.fetch, "Get a file out of a room.", fetch.EPILOG)
-_add(room, "relays", relays.relays, "Who holds events for those away.", relays.EPILOG)
-_add(room, "retention", retention.retention, "How long relays keep events.", retention.EPILOG)
-_add(room, "leave", leave.leave, "Leave a room.", leave.EPILOG)
-app.add_typer(room, name="room", help="Rooms: members, invitations, relays.", epilog=EXIT_CODES)
-app.add_typer(name_group(_add), name="name", help="Names: what leads where.", epilog=EXIT_CODES)
-for each in PLACE_COMMANDS:
-    _add(place, *each)
-app.add_typer(place, name="place", help="Places: a host, guests, and what it looks like.", epilog=EXIT_CODES)
-for each in CONTENT_COMMANDS:
-    _add(content, *each)
-app.add_typer(content, name="content", help="Content: subscribe to what is said.", epilog=EXIT_CODES)
-_add(identity, "backup", backup.backup, "Your key as 24 words, for paper.", backup.EPILOG)
-_add(identity, "recover", recover.recover, "A new device of yours from them.", recover.EPILOG)
-_add(identity, "ask", ask.ask, "A home for one more device.", ask.EPILOG)
-_add(identity, "link", link.link, "A card for one more device.", link.EPILOG)
-_add(identity, "accept", accept.accept, "Take a card that link printed.", accept.EPILOG)
-_add(identity, "renew", renew.renew, "A new card for this device.", renew.EPILOG)
-_add(identity, "devices", devices.devices, "Every device of yours.", devices.EPILOG)
-_add(identity, "revoke", revoke.revoke, "Take a lost device out of use.", revoke.EPILOG)
-app.add_typer(identity, name="id", help="Who you are: backup, devices.", epilog=EXIT_CODES)
-_add(app, "chat", chat.chat, "Talk in a room.", chat.EPILOG)
-_add(relay, "report", report.report, "What this relay knows.", report.EPILOG)
-app.add_typer(relay, name="relay", help="For whoever runs a relay.", epilog=EXIT_CODES)
-_add(tracking, "graph", graph.graph, "How the nodes of a stream are linked.", graph.EPILOG)
-app.add_typer(tracking, name="tracker", help="For whoever runs a tracker.", epilog=EXIT_CODES)
-_add(sim, "streams", sim_streams.streams, "A stream over a simulated network.", sim_streams.EPILOG)
-_add(sim, "mass-join", sim_mass_join.mass_join, "Everyone joins at once.", sim_mass_join.EPILOG)
-_add(sim, "content", sim_content.content, "Subscriptions to what is said.", sim_content.EPILOG)
-_add(sim, "places", sim_places.places, "A host and guests who come and go.", sim_places.EPILOG)
-_add(sim, "rooms", sim_rooms.rooms, "A room whose members come and go.", sim_rooms.EPILOG)
-_add(sim, "groups", sim_groups.groups, "An encrypted group, and thieves.", sim_groups.EPILOG)
-_add(sim, "overlay", sim_overlay.overlay, "Nodes without trackers, and liars.", sim_overlay.EPILOG)
-_add(sim, "history", sim_history.history, "A real concurrent history, in any order.", sim_history.EPILOG)
-_add(sim, "metadata", sim_metadata.metadata, "What relays come to know.", sim_metadata.EPILOG)
-app.add_typer(sim, name="sim", help="Run the shipped node in simulation.", epilog=EXIT_CODES)
-_add(lab, "ingest", ingest.ingest, "Read traces of the world into tables.", ingest.EPILOG)
-_add(generate, "chats", generate_chats.chats, "Chats like those of WhatsApp.", generate_chats.EPILOG)
-lab.add_typer(generate, name="generate", help="Make workloads.", epilog=EXIT_CODES)
-_add(study, "overlay", study_overlay.overlay, "Nodes without trackers.", study_overlay.EPILOG)
-_add(study, "content", study_content.content, "Who gets what it asked for.", study_content.EPILOG)
-_add(study, "groups", study_groups.groups, "What keys without a server cost.", study_groups.EPILOG)
-_add(study, "places", study_places.places, "What a log of fragments tells.", study_places.EPILOG)
-_add(study, "relays", study_relays.relays, "What relays change.", study_relays.EPILOG)
-_add(study, "retention", study_retention.retention, "How long relays should keep.", study_retention.EPILOG)
-_add(study, "streams", study_streams.streams, "How streams spread.", study_streams.EPILOG)
-_add(lab, "match", match.match, "Which subscriptions accept which events?", match.EPILOG)
-lab.add_typer(study, name="study", help="Rerun the experiments of the papers.", epilog=EXIT_CODES)
-_add(lab, "audit", audit.audit, "What became of every message?", audit.EPILOG)
-_add(lab, "watch", watch.watch, "The same, while nodes run.", watch.EPILOG)
-app.add_typer(lab, name="lab", help="Traces to figures, on Spark.", epilog=EXIT_CODES)
-_add(app, "play", play.play, "Play traffic in a room, and print what all nodes did.", play.EPILOG)
-_add(app, "demo", demo.demo, "Watch a real network deliver every message.", demo.EPILOG)
+def _add_commands() -> None:
+    groups = {"": app}
+    for words, about in GROUPS.items():
+        above, _, name = words.rpartition(" ")
+        groups[words] = group()
+        groups[above].add_typer(groups[words], name=name, help=about, epilog=EXIT_CODES)
+    for words, where, short in COMMANDS:
+        above, _, name = words.rpartition(" ")
+        add_deferred(groups[above], name, where, short)
+
+
+_add_commands()

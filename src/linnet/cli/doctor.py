@@ -1,4 +1,4 @@
-"""``linnet doctor``: why does it not work?"""
+"""``linnet doctor``: finds out why something does not work."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ import typer
 
 from linnet.cli.exits import ExitCode
 from linnet.cli.moments import wall_clock
-from linnet.cli.options import HomeOption, JsonOption, examples
+from linnet.cli.options import with_examples
 from linnet.cli.output import say, say_json
+from linnet.cli.running_node import Session
 
 if TYPE_CHECKING:
+    from linnet.api.node_commands import Check
     from linnet.core.ids import Contact
-    from linnet.node.control_types import Check
-
-EPILOG = examples("linnet doctor", "linnet doctor ld1…@192.0.2.7:7700", "linnet doctor --store")
 
 Address = Annotated[
     str | None, typer.Argument(metavar="KEY@HOST:PORT", help="A peer that should be reached from here.")
 ]
-
-
 Store = Annotated[
     bool,
     typer.Option("--store", help="Read and check all that is stored; what is damaged is fetched again."),
 ]
 
 
-def doctor(
-    address: Address = None, store: Store = False, home: HomeOption = None, as_json: JsonOption = False
-) -> None:
-    """Check keys, clock, store and ports, ask the running node, and walk the steps to a peer.
+@with_examples("linnet doctor", "linnet doctor ld1…@192.0.2.7:7700", "linnet doctor --store")
+def doctor(address: Address = None, store: Store = False, *, session: Session) -> None:
+    """Check keys, clock, store and ports, ask the running node, and try each step of a connection to a peer.
 
-    Names the first step that fails and what to do about it; exits 1 if anything is wrong.
+    Names the first check that fails and what to do about it; exits 1 if anything is wrong.
     """
-    contact = None if address is None else _contact(address)
+    from linnet.identity.addresses import parse_contact
+
+    contact = None if address is None else parse_contact(address)
     checks = []
-    for check in _store_checks(home, as_json) if store else _all_checks(contact, home):
+    for check in (
+        _store_checks(session.home, session.as_json) if store else _all_checks(contact, session.home)
+    ):
         checks.append(check)
-        if not as_json:
+        if not session.as_json:
             _tell(check)
     wrong = [check for check in checks if not check.ok]
-    if as_json:
+    if session.as_json:
         say_json({"ok": not wrong, "first": wrong[0].name if wrong else None, "checks": checks})
     elif wrong:
         say(f"\nfirst that fails: {wrong[0].name}; {wrong[0].advice or wrong[0].detail}")
@@ -54,18 +54,16 @@ def doctor(
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _contact(address: str) -> Contact:
-    from linnet.node.addresses import parse_contact
-
-    return parse_contact(address)
-
-
 def _store_checks(home: Path | None, quiet: bool) -> Iterator[Check]:
-    from linnet.cli.progress_bar import counting_bar
-    from linnet.node.store_checks import store_checks
+    from linnet.cli.output import progress_bar
+    from linnet.node.doctor import store_checks
 
-    with counting_bar("reading the store", quiet) as progress:
-        found = list(store_checks(home, progress))
+    with progress_bar(quiet) as show:
+
+        def tell(done: int, total: int) -> None:
+            show(done / max(1, total), f"reading the store: {done:,}/{total:,}")
+
+        found = list(store_checks(home, tell))
     yield from found
 
 
@@ -79,14 +77,14 @@ def _all_checks(contact: Contact | None, home: Path | None) -> Iterator[Check]:
 
 
 def _node_checks(home: Path | None) -> Iterator[Check]:
-    from linnet.cli.running_node import control
+    from linnet.api.errors import NodeUnreachable
+    from linnet.api.node_commands import Check, ReportHealth
     from linnet.core.errors import LinnetError
-    from linnet.node.client import NodeUnreachable
-    from linnet.node.control_types import Check
+    from linnet.node.client import ControlClient
 
     try:
-        with control(home) as node:
-            yield from node.doctor().checks
+        with ControlClient(home) as node:
+            yield from node.ask(ReportHealth()).checks
     except NodeUnreachable:
         yield Check("node", True, "does not run at the moment; linnet up starts it")
     except LinnetError as error:

@@ -1,4 +1,4 @@
-"""How a command ends: its status, and one line for what went wrong with the next step in it."""
+"""The end of commands: the exit status, and one line about the error with the next step."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from linnet.core.errors import BadText, ConfigError, LinnetError
 
 
 class ExitCode(IntEnum):
-    """What a shell is told. 69 and 78 are those of sysexits.h."""
+    """The exit statuses. 69 and 78 are those of sysexits.h."""
 
     OK = 0
     FAILED = 1
-    """It was tried and did not work, was declined, or something was lost."""
+    """The command was tried and failed, was declined, or lost something."""
     USAGE = 2
     NO_NODE = 69
     CONFIGURATION = 78
@@ -20,7 +20,7 @@ class ExitCode(IntEnum):
 
 
 EXIT_CODES = "Exit status: 0 done, 1 failed or lost, 2 wrong usage, 69 no node runs, 78 wrong configuration."
-"""What every command's help ends with."""
+"""The end of every command's help."""
 
 
 class Failure(LinnetError):
@@ -32,8 +32,8 @@ class Failure(LinnetError):
 
 
 def status_and_words(error: LinnetError) -> tuple[ExitCode, str]:
-    """How an error is told to the shell and to people."""
-    # Imported late: whoever raised one of these has imported it already.
+    """Return the exit status of an error, and its words for people."""
+    # Imported late: a caller that raised one of these has imported it already.
     from linnet.node.client import ControlError, NodeUnreachable
     from linnet.node.home import HomeError
     from linnet.node.keyfiles import KeyFileError
@@ -44,7 +44,7 @@ def status_and_words(error: LinnetError) -> tuple[ExitCode, str]:
         case NodeUnreachable():
             return ExitCode.NO_NODE, str(error)
         case ControlError():
-            # The node checks what was typed as well, and says so by this status.
+            # The node checks typed input as well, and reports errors in it by this reason.
             code = ExitCode.USAGE if error.reason == "bad_request" else ExitCode.FAILED
             return code, f"{error}; {error.hint}" if error.hint else str(error)
         case ConfigError() | HomeError() | KeyFileError():

@@ -1,4 +1,4 @@
-"""Times as people type them."""
+"""Parses and prints times for users."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 def wall_clock() -> float:
-    """This moment in Unix time."""
+    """Return the present Unix time."""
     return datetime.now(UTC).timestamp()
 
 
 def parse_since(text: str, now: float) -> float | None:
-    """The Unix time from which on history is wanted: 0 for all of it, None for only what comes.
+    """Return the Unix time from which on history is wanted: 0 for all of it, None for new events only.
 
-    ``beginning``, ``now``, so long ago (``90s``, ``15m``, ``2h``, ``7d``), or a date with or without
-    a time of day in ISO 8601, local time unless it says otherwise. `BadText` if it is none of these.
+    Accepts ``beginning``, ``now``, a length of time before now (``90s``, ``15m``, ``2h``, ``7d``), or a date
+    with or without a time of day in ISO 8601, local time unless it says otherwise. Raises `BadText`
+    otherwise.
     """
     text = text.strip()
     if text == "now":
@@ -39,7 +40,7 @@ def parse_since(text: str, now: float) -> float | None:
 
 
 def parse_duration(text: str) -> float:
-    """How many seconds ``90s``, ``15m``, ``2h`` or ``7d`` are; `BadText` if it is none of these."""
+    """Return the seconds of a length of time such as ``90s``, ``15m`` or ``7d``; else raise `BadText`."""
     found = _AGO.fullmatch(text.strip())
     seconds = float(found["count"]) * _SECONDS[found["unit"]] if found else 0.0
     if seconds <= 0:
@@ -48,12 +49,12 @@ def parse_duration(text: str) -> float:
 
 
 def clock_text(moment: float) -> str:
-    """A Unix time as people read it, local time."""
+    """Return a Unix time as local time in words for people."""
     return datetime.fromtimestamp(moment).astimezone().isoformat(sep=" ", timespec="seconds")
 
 
 def duration_text(seconds: float) -> str:
-    """How long something lasts, in its largest two units."""
+    """Return a length of time in its largest two units."""
     parts: list[str] = []
     left = int(seconds)
     for unit, size in reversed(_SECONDS.items()):

@@ -4,67 +4,51 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
 
-from linnet.core.counts import counted
-
-__all__ = [
-    "console",
-    "counted",
-    "harmless",
-    "json_text",
-    "listed",
-    "paragraphs",
-    "plain",
-    "say",
-    "say_json",
-    "say_raw",
-    "say_table",
-    "shown",
-    "size_text",
-    "warn",
-]
+from linnet.core.counts import counted as counted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _JOINERS = frozenset("\u200c\u200d")
-"""What joins letters and pictures, and does nothing else."""
+"""Characters that join letters and pictures and do nothing else."""
 _OWN = frozenset("\n\t")
-"""What only commands themselves may use, between lines and columns."""
+"""Control characters that only commands themselves may use, between lines and columns."""
 
 _UNBOUNDED = 4096
-"""Columns of a table that goes into a file or a pipe: nothing is cut there."""
+"""The width of a table in a file or a pipe: nothing is cut there."""
 
 
 def say(text: str) -> None:
-    """A line of the result. Whatever is in it, a terminal only shows it."""
+    """Print a line of the result, escaped so that a terminal only shows it."""
     typer.echo(harmless(text))
 
 
 def say_raw(text: str | bytes) -> None:
-    """The same as it is: a picture of our own making, or bytes that were asked for as they are."""
+    """Print text that we made ourselves, such as a picture, or bytes requested in raw form."""
     typer.echo(text)
 
 
 def warn(text: str) -> None:
-    """A line beside the result. Whatever is in it, a terminal only shows it."""
+    """Print a line on standard error, escaped so that a terminal only shows it."""
     typer.echo(harmless(text), err=True)
 
 
-def say_json(value: object) -> None:
-    """A value for programs, on one line."""
-    typer.echo(json_text(value))
+def say_json(value: object, kind: object = None) -> None:
+    """Print a value as JSON on one line; `kind` is its type if that is a union."""
+    typer.echo(json_text(value, kind))
 
 
-def json_text(value: object) -> str:
-    """A value as JSON that a terminal only shows: what JSON does not escape by itself is escaped as well."""
-    import msgspec
+def json_text(value: object, kind: object = None) -> str:
+    """Return a value as JSON that is safe for a terminal: what JSON leaves unescaped is escaped as well."""
+    from linnet.api.json_forms import to_json
 
-    text = msgspec.json.encode(value).decode()
+    text = to_json(value, kind).decode()
     if text.isascii() and "\x7f" not in text:
         return text
     return "".join(letter if _is_shown(letter) else _json_escape(letter) for letter in text)
@@ -76,7 +60,7 @@ def _json_escape(letter: str) -> str:
 
 
 def say_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table for people; columns whose name ends in a blank are numbers."""
+    """Print a table for people; columns whose name ends in a blank are numbers."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -89,7 +73,7 @@ def say_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
 
 def console(error: bool = False) -> Console:
-    """A console of this moment's standard output or error."""
+    """Return a console of the present standard output or error."""
     from rich.console import Console
 
     stream = sys.stderr if error else sys.stdout
@@ -98,17 +82,22 @@ def console(error: bool = False) -> Console:
     )
 
 
+def fact_lines(facts: Iterable[tuple[str, object]], width: int) -> list[str]:
+    """Return a line for each fact, its value behind its name."""
+    return [f"{name:{width}}{value}" for name, value in facts]
+
+
 def listed(names: Sequence[str], more: int = 0) -> str:
-    """Names in a sentence, and how many there are beside them."""
+    """Join names for a sentence, with the number of the omitted ones."""
     parts = [*names, *([f"{more:,} more"] if more else [])]
     return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
 
 
 def plain(text: str | bytes) -> str:
-    """What a stranger said, on one line of which a terminal shows every sign: ESC is ``\\x1b`` there.
+    """Return a stranger's text on one line, with everything escaped that a terminal would interpret.
 
-    Controls, line ends, tabs and what turns writing around are written out, and bytes that are no text;
-    what joins letters and pictures stays.
+    Escapes control characters, line ends, tabs, characters that change the writing direction, and invalid
+    bytes; characters that join letters and pictures stay.
     """
     said = text.decode("utf-8", "backslashreplace") if isinstance(text, bytes) else text
     if said.isascii() and said.isprintable():
@@ -117,12 +106,12 @@ def plain(text: str | bytes) -> str:
 
 
 def paragraphs(text: str) -> str:
-    """The same over several lines, for those who set them apart: whoever prints it indents what follows."""
+    """Return a stranger's text on several lines, each escaped as by `plain`; the caller indents them."""
     return "\n".join(map(plain, text.split("\n")))
 
 
 def harmless(text: str) -> str:
-    """A line of a command's own, whatever strangers have in it: its line ends and tabs stay, as ours."""
+    """Escape what strangers may have put into a line of ours; our own line ends and tabs stay."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(letter if letter in _OWN or _is_shown(letter) else _escape(letter) for letter in text)
@@ -137,7 +126,7 @@ def _escape(letter: str) -> str:
 
 
 def size_text(size: int) -> str:
-    """Bytes as people read them."""
+    """Return a size in bytes in words for people."""
     for unit, bytes_of in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if size >= bytes_of:
             return f"{size / bytes_of:.1f} {unit}"
@@ -145,7 +134,7 @@ def size_text(size: int) -> str:
 
 
 def shown(cell: object) -> str:
-    """A cell of a table as people read it."""
+    """Return the text of a table's cell."""
     match cell:
         case None:
             return "-"
@@ -159,3 +148,37 @@ def shown(cell: object) -> str:
             return ", ".join(map(shown, cell)) or "-"
         case _:
             return plain(str(cell)) or "-"
+
+
+@contextmanager
+def progress_bar(quiet: bool) -> Iterator[Callable[[float, str], None]]:
+    """Show a progress bar for the block; yields a function of the share done and the present step."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda done, what: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description:28}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console(error=True), transient=True) as progress:
+        task = progress.add_task("", total=1.0)
+        yield lambda done, what: progress.update(task, completed=done, description=what)
+
+
+@contextmanager
+def file_bar(name: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """Show a file's progress bar for the block; yields a function of the bytes done and the total."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda done, what: None
+        return
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TransferSpeedColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=console(error=True), transient=True) as progress:
+        task = progress.add_task(name, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -1,22 +1,22 @@
-"""``linnet status``: how things stand at the node."""
+"""``linnet status``: the state of the node."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linnet.cli.alone import alone_text
 from linnet.cli.moments import clock_text, duration_text
-from linnet.cli.options import HomeOption, JsonOption, examples
-from linnet.cli.output import counted, say, say_json, say_table
-from linnet.cli.room import list_
+from linnet.cli.options import with_examples
+from linnet.cli.output import counted, fact_lines, say, say_json, say_table
+from linnet.cli.room.rooms import ROOM_COLUMNS, room_row, say_departures
+from linnet.cli.running_node import Session
+from linnet.core.reasons import Reason
+from linnet.identity.text import person_text
 
 if TYPE_CHECKING:
-    from linnet.node.control_types import StreamView
-    from linnet.node.status_types import StatusReply
+    from linnet.api.node_commands import StatusReport
+    from linnet.streams.commands import StreamStatus
 
-EPILOG = examples("linnet status", "linnet status --json | jq .streams")
-
-_COLUMNS = (
+_STREAM_COLUMNS = (
     "stream",
     "overlay",
     "neighbours ",
@@ -32,33 +32,34 @@ _COLUMNS = (
 )
 
 
-def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Who this node is, how it is reached, and every stream and room it has joined."""
-    from linnet.cli.running_node import control
+@with_examples("linnet status", "linnet status --json | jq .streams")
+def status(session: Session) -> None:
+    """Show who this node is, how it can be reached, and every stream and room that it has joined."""
+    from linnet.api.node_commands import ReportStatus
 
-    with control(home) as node:
-        reply = node.status()
-    if as_json:
+    reply = session.ask(ReportStatus())
+    if session.as_json:
         say_json(reply)
         return
-    for name, value in _facts(reply):
-        say(f"{name:12}{value}")
+    for line in fact_lines(_facts(reply), 12):
+        say(line)
     if reply.streams:
-        say_table(_COLUMNS, map(_row, reply.streams))
+        say_table(_STREAM_COLUMNS, map(_stream_row, reply.streams))
         for stream in reply.streams:
             if (why := alone_text(stream.alone)) is not None:
                 say(f"{stream.stream} has no neighbours: {why}")
     if reply.rooms:
-        say_table(list_.COLUMNS, map(list_.row, reply.rooms))
+        say_table(ROOM_COLUMNS, map(room_row, reply.rooms))
+    say_departures(reply.departures)
 
 
-def _facts(reply: StatusReply) -> list[tuple[str, str]]:
+def _facts(reply: StatusReport) -> list[tuple[str, str]]:
     up = sum(peer.up for peer in reply.peers)
     unknown = "not known yet" if reply.overlay == "tracker" else "not known: only trackers try"
     reachable = {None: unknown, True: "yes", False: f"no: {reply.reachable_reason}"}[reply.reachable]
     return [
         ("address", reply.contact),
-        ("person", reply.person),
+        ("person", person_text(reply.person)),
         ("label", reply.label or "-"),
         ("version", reply.version),
         ("up since", f"{clock_text(reply.started_at)} ({duration_text(reply.now - reply.started_at)})"),
@@ -72,8 +73,8 @@ def _facts(reply: StatusReply) -> list[tuple[str, str]]:
     ]
 
 
-def _network(reply: StatusReply) -> list[tuple[str, str]]:
-    """What this node does for others in the hash table and in content, if it does."""
+def _network(reply: StatusReport) -> list[tuple[str, str]]:
+    """Return what this node does for others in the hash table and in content."""
     facts: list[tuple[str, str]] = []
     if (table := reply.hash_table) is not None:
         records = f"{counted(table.kept, 'record')} kept for others, {table.placed:,} of our own placed"
@@ -84,7 +85,7 @@ def _network(reply: StatusReply) -> list[tuple[str, str]]:
     return facts
 
 
-def _row(stream: StreamView) -> tuple[object, ...]:
+def _stream_row(stream: StreamStatus) -> tuple[object, ...]:
     return (
         stream.stream,
         stream.overlay.value,
@@ -99,3 +100,19 @@ def _row(stream: StreamView) -> tuple[object, ...]:
         stream.gaps_lost,
         stream.kept_events,
     )
+
+
+_ALONE = {
+    Reason.NO_ADDRESS.value: (
+        "no tracker is known, so nobody can be found; name one with: linnet up --tracker KEY@HOST:PORT"
+    ),
+    Reason.UNREACHABLE_INBOUND.value: (
+        "this node cannot be dialled, and nobody who can be dialled is here so far: two that only dial never "
+        "meet; set listen in linnet.toml on one of them, or run a node that listens"
+    ),
+}
+
+
+def alone_text(reason: str | None) -> str | None:
+    """Say in words why a stream has no neighbours; None without a reason."""
+    return None if reason is None else _ALONE.get(reason, reason)

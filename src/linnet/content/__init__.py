@@ -1,4 +1,4 @@
-"""Subscribe to what is said: predicates over the attributes of events, and how the two are brought together.
+"""Publish/subscribe by content: subscriptions are predicates over the attributes of events.
 
 See docs/design/content.md.
 """

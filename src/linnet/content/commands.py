@@ -1,25 +1,35 @@
-"""What the application asks of content, what is answered, and what it is handed."""
+"""The commands, answers and items that content exchanges with the application."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from linnet.content.predicate import TEXT_CHARS
 from linnet.core.ids import AuthorId, Contact, EventId, PeerId
 from linnet.core.reasons import Reason
+from linnet.machine.commands import Command
+
+NAME_BYTES = 64
+"""Bytes of the name of a kept subscription, at most."""
+PredicateText = Annotated[str, Meta(min_length=1, max_length=TEXT_CHARS)]
+"""A predicate as text, such as ``stock/apple/price[10,20]``."""
+AttributesText = Annotated[str, Meta(min_length=1, max_length=TEXT_CHARS)]
+"""An event's attributes as text, such as ``stock/apple/price=12.5``."""
+SubscriptionName = Annotated[str, Meta(min_length=1, max_length=NAME_BYTES)]
 
 
 class Via(StrEnum):
-    """By which way subscribers and events come together."""
+    """The ways in which events reach subscribers."""
 
     SCOUT = "scout"
-    """By rendezvous: nobody has to know of anybody (ScoutSubs)."""
+    """By rendezvous: publishers and subscribers need not know each other (ScoutSubs)."""
     FAST = "fast"
     """In groups that a publisher serves, over two links at most (FastDelivery)."""
     AUTO = "auto"
-    """Subscribing: by both. Publishing: in a group of ours that carries it, otherwise by rendezvous."""
+    """Subscribing: both ways. Publishing: in a group of ours that carries the event, else by rendezvous."""
 
 
 class GroupAt(Struct, frozen=True, array_like=True):
@@ -29,42 +39,40 @@ class GroupAt(Struct, frozen=True, array_like=True):
     group: str
 
 
-class SubscribeContent(Struct, frozen=True, gc=False):
-    """Hand over what this predicate accepts. Answered by `Standing`, at once, or `Declined`.
+class SubscribeContent(Command["Standing"], frozen=True, gc=False):
+    """Deliver the events that a predicate accepts.
 
-    With a name it is kept: it goes on while nobody reads it, and after a restart.
-    """
+    With a name the subscription is kept: it goes on while nobody reads it, and after a restart."""
 
     subscription: int
     predicate: str
     name: str | None = None
     via: Via = Via.SCOUT
     at: GroupAt | None = None
-    """The one group to be in; None: all that carry it. Not by `scout`."""
+    """The one group to join; None: all groups that carry the predicate. Not allowed with `scout`."""
 
 
-class UnsubscribeContent(Struct, frozen=True, gc=False):
-    """No more of it. Answered by `Ended` or `Declined`."""
+class UnsubscribeContent(Command["Ended"], frozen=True, gc=False):
+    """End a subscription; one with a name only loses its reader."""
 
     subscription: int
 
 
-class ForgetContent(Struct, frozen=True, gc=False):
-    """End a kept subscription for good, with all that waits in it. Answered by `Ended` or `Declined`."""
+class ForgetContent(Command["Ended"], frozen=True, gc=False):
+    """End a kept subscription for good, and drop the matches that wait in it."""
 
-    name: str
-
-
-class ListContent(Struct, frozen=True, gc=False):
-    """Tell how content stands at this node. Answered by `ContentIs`."""
+    name: SubscriptionName
 
 
-class PublishContent(Struct, frozen=True, gc=False):
-    """Say this, with these attributes. Answered by `Outcome` or `Declined`.
+class ListContent(Command["ContentIs"], frozen=True, gc=False):
+    """List the subscriptions to content, and what this node carries for others."""
 
-    That is when all who live have answered. Those who say nothing are waited for `confirm` seconds; they are
-    named if that was in vain, and what comes of it later is in the trace.
-    """
+
+class PublishContent(Command["Outcome"], frozen=True, gc=False):
+    """Publish an event with these attributes.
+
+    The answer comes when all nodes that are alive have answered. Silent nodes are waited for `confirm`
+    seconds; the outcome names those that stay silent, and the trace has what becomes of them later."""
 
     attributes: str
     body: bytes
@@ -82,76 +90,73 @@ class Standing(Struct, frozen=True, gc=False):
     predicate: str
     attribute: str
     resumed: bool = False
-    """Whether a kept one of this name was there before."""
+    """Whether a kept subscription of this name was there before."""
 
 
 class Ended(Struct, frozen=True, gc=False):
-    """It is gone."""
+    """The subscription or group has ended."""
 
 
-class Fate(Struct, frozen=True, gc=False):
-    """What became of an event at the rendezvous of one attribute."""
+class AttributeFate(Struct, frozen=True, gc=False):
+    """The outcome of an event at the rendezvous of one attribute."""
 
     attribute: str
     delivered: int
-    """At so many nodes an application was handed it, as far as they said so. Each node counts once, at the
-    rendezvous from which it came first: the sum over all fates is the number of nodes."""
+    """Nodes that reported handing it to an application. Each counts once, at the rendezvous from which it
+    came first: the sum over all fates is the number of nodes."""
     missed: int
-    """Branches that did not answer, and are given up."""
+    """Branches that did not answer, and were given up."""
     reason: Reason | None
-    """Why it did not get there, or nothing is known."""
+    """Why the event did not get to the rendezvous, or why its fate is unknown."""
     again: int = 0
-    """Nodes that want it from here too, and are counted elsewhere."""
+    """Nodes that want it from here too, and are counted at another rendezvous."""
     matches: int = 0
-    """Subscriptions that were handed it, at these nodes: one may have several."""
+    """Subscriptions that were handed it, at these nodes: a node may have several."""
     settled: bool = True
-    """Whether this is the end of it; otherwise those in `silent` may still answer."""
+    """Whether this is final; otherwise the nodes in `silent` may still answer."""
     silent: tuple[PeerId, ...] = ()
-    """Nodes that have not answered yet, for themselves or for those below them."""
+    """Nodes that have not answered yet, for themselves or for nodes below them."""
     more_silent: int = 0
-    """How many there are beside those."""
+    """The number of silent nodes beyond those named."""
 
 
 class Outcome(Struct, frozen=True, gc=False):
-    """What became of an event, at each rendezvous. Without acknowledgements nothing is known but its id."""
+    """The outcome of an event at each rendezvous. Without acknowledgements only the event's id is known."""
 
     event: EventId
-    fates: tuple[Fate, ...]
+    fates: tuple[AttributeFate, ...]
 
 
 class SubscriptionIs(Struct, frozen=True, gc=False):
     """A subscription of this node, as it stands."""
 
     name: str | None
-    """None: it ends with its reader."""
+    """The name of a kept subscription; None: it ends with its reader."""
     predicate: str
     attribute: str
-    """The attribute to whose rendezvous it goes; empty if it goes to groups alone."""
+    """The attribute whose rendezvous it goes to; empty if it goes to groups alone."""
     read: bool
-    """Whether somebody reads it now."""
+    """Whether it has a reader now."""
     waiting: int
-    """Matches that were not handled yet."""
+    """Matches that its reader has not handled yet."""
     lost: int
     """Matches that were not taken, since too many waited."""
     via: Via = Via.SCOUT
     at: GroupAt | None = None
     groups: int | None = None
-    """Groups that have taken it; None: it is not for groups."""
+    """The number of groups that have taken it; None: it is not for groups."""
 
 
 class ContentIs(Struct, frozen=True, gc=False):
-    """How content stands at this node."""
+    """The state of content at this node."""
 
     subscriptions: tuple[SubscriptionIs, ...]
     rendezvous: tuple[str, ...]
-    """The attributes of which it is the rendezvous."""
+    """The attributes that this node is the rendezvous of."""
     routes: int
-    """Pairs of a neighbour and an attribute for which it carries filters."""
+    """Pairs of a neighbour and an attribute for which this node keeps filters."""
     settled: bool
     """Whether all subscriptions stand and all events have arrived, as far as it knows."""
-
-
-ContentResult: TypeAlias = Standing | Ended | Outcome | ContentIs
 
 
 class Match(Struct, frozen=True, gc=False):
@@ -164,11 +169,11 @@ class Match(Struct, frozen=True, gc=False):
     body: bytes
     hops: int
     number: int = 0
-    """Counts what one subscription is handed, from 1; after a crash an event has the same number again."""
+    """The number of the match within its subscription, from 1; after a crash an event keeps its number."""
 
 
 class Overflow(Struct, frozen=True, gc=False):
-    """So many matches were not taken here, since too many waited to be read."""
+    """So many matches are missing here: too many waited to be read, or they were damaged on our disk."""
 
     number: int
     count: int
@@ -176,18 +181,19 @@ class Overflow(Struct, frozen=True, gc=False):
 
 
 ContentItem: TypeAlias = Match | Overflow
-"""What a subscription is handed."""
+"""An item that a subscription is handed."""
 
 
 class InGroups(Struct, frozen=True, gc=False):
-    """In which groups a subscription by `fast` or `auto` is: told when they were looked for, and when that
-    changes. It is not counted among what is handled."""
+    """The groups that a `fast` or `auto` subscription is in; told after each search and when they change.
+
+    A reader need not acknowledge it: it does not count as a handled item."""
 
     joined: int
     """Groups that have taken it."""
     refused: int
     """Groups that have not."""
     unanswered: int
-    """Boards that were asked and said nothing: there may be more groups."""
+    """Boards that did not answer: there may be more groups."""
     look_again: float
-    """Seconds after which they are looked for again."""
+    """Seconds until the next search for groups."""

@@ -1,13 +1,17 @@
-"""A node has its filters kept by others, so that they are not lost with it (Agostinho 2021, section 3.7).
+"""Keeps copies of a node's filters at other nodes, in case it crashes (Agostinho 2021, section 3.7).
 
-What a rendezvous knows is kept by the nodes closest to the attribute's key, of which the next rendezvous will
-be one; what others know, by those closest to themselves, whom they name to the next hop. Every change is told
-to each, and told again until it is answered. Who does not answer is replaced, and its successor told all.
+The filters of a rendezvous are kept by the nodes closest to the attribute's key, one of which will be the
+next rendezvous. The filters of any other node are kept by the nodes closest to itself; it names these keepers
+to the next hop. Every change is sent to each keeper, again until it answers. A keeper that does not answer is
+replaced, and its successor is sent all filters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from linnet.content.attribute_keys import (
     Directory,
@@ -32,137 +36,117 @@ from linnet.content.messages import (
     Subscribed,
 )
 from linnet.content.predicate import Attributes, Predicate, foreign_attributes, foreign_predicate
-from linnet.content.reach import Reach
 from linnet.content.rendezvous import Elections
-from linnet.content.routes import RouteBook
+from linnet.content.routes import Station
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
-from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
 _HINTS = 2
 _TEXT_BYTES = 65_536
-"""Text in one message, about."""
+"""Characters of predicates in one message, roughly."""
 _CANDIDATES = 16
 
 
 class BackupDue(Timer, frozen=True, gc=False):
-    """One who is to keep our filters has not said in time whether it does."""
+    """A keeper has not answered in time whether it keeps our filters."""
 
     number: int
 
 
-class _Open:
-    """A message that was not answered yet."""
+class _Open(Struct, eq=False):
+    """A message to a keeper that was not answered yet."""
 
-    __slots__ = ("contact", "message", "tries")
-
-    def __init__(self, contact: Contact, message: Backup) -> None:
-        self.contact = contact
-        self.message = message
-        self.tries = 0
+    contact: Contact
+    message: Backup
+    tries: int
 
 
 class Backups:
-    """Who keeps this node's filters, and what each of them was told."""
+    """The keepers of this node's filters, and what each of them was sent."""
 
-    def __init__(
-        self,
-        ours: PeerId,
-        config: ContentConfig,
-        directory: Directory,
-        elections: Elections,
-        reach: Reach,
-        table: FilterTable,
-        book: RouteBook,
-        out: Outbox,
-    ) -> None:
-        self._ours = ours
-        self._out = out
-        self._config = config
+    def __init__(self, station: Station, directory: Directory, elections: Elections) -> None:
+        self._station = station
         self._directory = directory
         self._elections = elections
-        self._reach = reach
-        self._table = table
-        self._book = book
         self._number = 0
         self._open: dict[int, _Open] = {}
         self._near: dict[PeerId, Contact] = {}
-        """The keepers of what this node knows as one of many."""
+        """The keepers of the filters that this node holds without being their rendezvous."""
         self._around: dict[str, dict[PeerId, Contact]] = {}
-        """The keepers of what it knows as rendezvous, by attribute."""
+        """The keepers of the filters that it holds as rendezvous, by attribute."""
         self._found: dict[str, tuple[Contact, ...]] = {}
         """The nodes closest to attributes, as lookups found them."""
         self._given: dict[str, dict[PeerId, bool]] = {}
-        """Who was told all under an attribute, and whether as rendezvous."""
+        """The keepers that were sent all filters of an attribute, and whether as of its rendezvous."""
         self._mirrors: dict[str, dict[int, Contact]] = {}
-        """Who holds the parts of hot attributes."""
+        """The nodes that hold the parts of hot attributes."""
         self._waiters: dict[str, list[tuple[PeerId, int]]] = {}
-        """Who is answered when these know what it asked for, and under which number."""
+        """Peers and the numbers of their requests, to be answered when all parts know what they asked for."""
         self._unwilling: dict[PeerId, float] = {}
         self._named: dict[PeerId, tuple[Contact, ...]] = {}
-        """The next hops, and whom each was told to ask in this node's place."""
+        """The next hops, and the keepers that were named to each of them."""
 
     @property
     def is_settled(self) -> bool:
-        """Whether all that was told is kept."""
+        """Whether keepers have confirmed everything they were sent."""
         return not self._open
 
     @property
     def keepers(self) -> dict[PeerId, None]:
-        """Nodes to which links are worth holding."""
+        """Nodes that links are worth holding to: keepers, and holders of parts."""
         mirrors = {each.peer: None for held in self._mirrors.values() for each in held.values()}
         return {**mirrors, **{peer: None for given in self._given.values() for peer in given}}
 
     def kept_by(self, peer: PeerId) -> list[str]:
-        """The attributes under which a peer keeps what this node knows as rendezvous."""
+        """Return the attributes under which a peer keeps the filters that this node has as rendezvous."""
         return [name for name, given in self._given.items() if given.get(peer)]
 
     def contacts(self, now: float) -> tuple[Contact, ...]:
-        """Whom the next hop should ask if this node does not answer."""
-        pool = self._directory.closest(position(self._ours), _CANDIDATES)
+        """Return the keepers that the next hop should ask if this node does not answer."""
+        pool = self._directory.closest(position(self._station.ours), _CANDIDATES)
         return tuple(self._mend(self._near, pool, now).values())
 
     def note_named(self, peer: PeerId, keepers: tuple[Contact, ...]) -> None:
-        """Note that a next hop was told who keeps our filters."""
+        """Note which keepers of our filters a next hop was told."""
         self._named[peer] = keepers
 
     def take_untold(self, now: float) -> list[PeerId]:
-        """The next hops that have to be told anew; each is returned once."""
+        """Return the next hops that have to be told new keepers; each is returned once."""
         keepers = self.contacts(now)
         untold = [peer for peer, told in self._named.items() if told and told != keepers]
         self._named.update(dict.fromkeys(untold, keepers))
         return untold
 
     def around(self, attribute: str, now: float) -> tuple[Contact, ...]:
-        """The nodes closest to an attribute beside this one: where its rendezvous has its filters kept."""
+        """Return the nodes closest to an attribute beside this one: the keepers for its rendezvous."""
         key = attribute_key(attribute)
         pool = [*self._found.get(attribute, ()), *self._directory.closest(key, _CANDIDATES)]
         return tuple(self._mend(self._around.setdefault(attribute, {}), pool, now).values())
 
     def _mend(self, keepers: dict[PeerId, Contact], pool: list[Contact], now: float) -> dict[PeerId, Contact]:
-        """Leave out who is gone and fill up. Who keeps something stays: others were told to ask there."""
+        """Drop lost keepers and fill up from the pool. A working keeper stays: others were told to ask it."""
         for peer in [peer for peer in keepers if not self._is_fit(peer, now)]:
             del keepers[peer]
-        wanted = min(self._config.backups, MOST_BACKUPS)
+        wanted = min(self._station.config.backups, MOST_BACKUPS)
         for contact in pool:
             if len(keepers) >= wanted:
                 break
-            if contact.peer != self._ours and self._is_fit(contact.peer, now):
+            if contact.peer != self._station.ours and self._is_fit(contact.peer, now):
                 keepers.setdefault(contact.peer, Contact(contact.peer, contact.hints[:_HINTS]))
         return keepers
 
     def _is_fit(self, peer: PeerId, now: float) -> bool:
-        return self._unwilling.get(peer, 0.0) <= now and not self._elections.is_avoided(peer, now)
+        return self._unwilling.get(peer, 0.0) <= now and not self._elections.suspects.is_avoided(peer, now)
 
     def tell_change(
         self, attribute: str, route: PeerId, predicates: tuple[Predicate, ...], whole: bool, now: float
     ) -> None:
-        """Tell keepers that a route asks for something more, or for nothing but this."""
+        """Send keepers a route's new predicates, or all that it still asks for (`whole`)."""
         self._mirror_change(attribute, route, predicates, whole)
-        if self._config.backups and route != self._ours:
+        if self._station.config.backups and route != self._station.ours:
             self.mend_keepers(attribute, now, but=(route, predicates, whole))
 
     def mend_keepers(
@@ -171,14 +155,13 @@ class Backups:
         now: float,
         but: tuple[PeerId, tuple[Predicate, ...], bool] | None = None,
     ) -> None:
-        """See to it that those who should keep what is asked for under an attribute do; who does is told
-        nothing but what changed."""
+        """Send an attribute's filters to the keepers that lack them, and only the change `but` to others."""
         held = attribute in self._elections.held
         keepers = self.around(attribute, now) if held else self.contacts(now)
         given = self._given.setdefault(attribute, {})
         for peer in [peer for peer, as_held in given.items() if as_held != held]:
             del given[peer]
-            self._tell(self._book.contact(peer), Backup(0, attribute, False, True, ()))
+            self._tell(self._station.book.contact(peer), Backup(0, attribute, False, True, ()))
         for contact in keepers:
             if contact.peer not in given:
                 given[contact.peer] = held
@@ -190,12 +173,15 @@ class Backups:
     # Parts of hot attributes: others hold them to serve, not to keep.
 
     def mirror(self, attribute: str, part: int, contact: Contact) -> None:
-        """Have a node hold all that is asked for under an attribute."""
+        """Have a node hold all filters of an attribute, to serve a part of its events."""
         self._mirrors.setdefault(attribute, {})[part] = contact
         self._mirror_all(attribute, part, contact)
 
     def _mirror_all(self, attribute: str, part: int, contact: Contact) -> None:
-        asked = [(route, self._table.of_route(route, attribute)) for route in self._table.routes(attribute)]
+        asked = [
+            (route, self._station.table.of_route(route, attribute))
+            for route in self._station.table.routes(attribute)
+        ]
         for number, routes in enumerate(self._parts(asked, False)):
             message = Backup(0, part_name(attribute, part), False, number == 0, routes)
             self._tell(contact, message)
@@ -203,19 +189,19 @@ class Backups:
     def _mirror_change(
         self, attribute: str, route: PeerId, predicates: tuple[Predicate, ...], whole: bool
     ) -> None:
-        """A route, or this node itself, asks for something more, or for nothing but this."""
+        """Send the holders of parts the predicates that a route adds, or that are its only ones (`whole`)."""
         for part, contact in self._mirrors.get(attribute, {}).items():
             for routes in self._parts([(route, predicates)], whole):
                 self._tell(contact, Backup(0, part_name(attribute, part), False, False, routes))
 
     def is_mirrored(self, attribute: str, part: int) -> bool:
-        """Whether a part is held, with all that was told."""
+        """Return whether a node holds a part and has confirmed all filters."""
         name = part_name(attribute, part)
         is_held = part in self._mirrors.get(attribute, {})
         return is_held and all(waits.message.attribute != name for waits in self._open.values())
 
     def defer_answers(self, attribute: str, waiters: list[tuple[PeerId, int]]) -> bool:
-        """Answer these when all who hold a part know what they asked for; not if all do already."""
+        """Answer these requests once all holders of parts know of them; return False if they do already."""
         if attribute not in self._mirrors or not self._is_open(attribute):
             return False
         self._waiters.setdefault(attribute, []).extend(waiters)
@@ -228,17 +214,17 @@ class Backups:
     def _answer_waiters(self) -> None:
         for attribute in [name for name in self._waiters if not self._is_open(name)]:
             for peer, number in self._waiters.pop(attribute):
-                self._reach.answer(peer, Subscribed(number, None))
+                self._station.reach.answer(peer, Subscribed(number, None))
 
     def unmirror(self, attribute: str) -> None:
-        """The parts of an attribute are held no more."""
+        """Tell the holders of an attribute's parts to drop them."""
         for part, contact in self._mirrors.pop(attribute, {}).items():
             self._tell(contact, Backup(0, part_name(attribute, part), False, True, ()))
 
     def handle_nodes_found(self, attribute: str, found: tuple[Contact, ...], now: float) -> None:
-        """Have the nodes that a lookup found keep what is asked for under an attribute."""
+        """Have the nodes that a lookup found keep the filters of an attribute."""
         self._found[attribute] = found[:_CANDIDATES]
-        if not self._config.backups:
+        if not self._station.config.backups:
             return
         if is_part(attribute):
             return
@@ -247,8 +233,12 @@ class Backups:
             return
 
     def _tell_all(self, contact: Contact, attribute: str, held: bool) -> None:
-        routes = [route for route in self._table.routes(attribute) if route not in (self._ours, contact.peer)]
-        asked = [(route, self._table.of_route(route, attribute)) for route in routes]
+        routes = [
+            route
+            for route in self._station.table.routes(attribute)
+            if route not in (self._station.ours, contact.peer)
+        ]
+        asked = [(route, self._station.table.of_route(route, attribute)) for route in routes]
         parts = list(self._parts(asked, False))
         if not parts and not held:
             return
@@ -258,15 +248,15 @@ class Backups:
     def _parts(
         self, asked: list[tuple[PeerId, tuple[Predicate, ...]]], whole: bool
     ) -> Iterator[tuple[KeptRoute, ...]]:
-        """What routes ask for, in parts that fit into messages."""
+        """Yield the predicates of routes, in parts that fit into messages."""
         part: list[KeptRoute] = []
         size = 0
         for route, predicates in asked:
-            known = self._book.contact(route)
+            known = self._station.book.contact(route)
             contact = Contact(route, known.hints[:_HINTS])
             for start in range(0, max(1, len(predicates)), REPLACED // 8):
                 texts = tuple(each.text for each in predicates[start : start + REPLACED // 8])
-                part.append(KeptRoute(contact, self._book.backups(route), texts, whole and not start))
+                part.append(KeptRoute(contact, self._station.book.backups(route), texts, whole and not start))
                 size += sum(map(len, texts))
                 if len(part) == ROUTES // 2 or size > _TEXT_BYTES:
                     yield tuple(part)
@@ -276,50 +266,49 @@ class Backups:
 
     def _tell(self, contact: Contact, message: Backup, tries: int = 0) -> None:
         self._number += 1
-        numbered = Backup(self._number, message.attribute, message.rendezvous, message.fresh, message.routes)
-        self._open[self._number] = waits = _Open(contact, numbered)
-        waits.tries = tries
-        wait = self._config.resend * 2**tries
-        self._reach.send(contact, numbered)
-        self._out.set_timer(wait, BackupDue(self._number))
+        numbered = replace(message, number=self._number)
+        self._open[self._number] = _Open(contact, numbered, tries)
+        wait = self._station.config.resend * 2**tries
+        self._station.reach.send(contact, numbered)
+        self._station.out.set_timer(wait, BackupDue(self._number))
 
     def handle_kept(self, peer: PeerId, message: Kept, now: float) -> None:
-        """Note that a keeper has our filters, or replace it if it will not."""
+        """Note that a keeper has our filters, or replace it if it refuses."""
         waits = self._open.get(message.number)
         if waits is None or waits.contact.peer != peer:
-            self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Kept"))
+            self._station.out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Kept"))
             return
         del self._open[message.number]
-        self._out.cancel_timer(BackupDue(message.number))
+        self._station.out.cancel_timer(BackupDue(message.number))
         if message.reason is None:
             self._answer_waiters()
             return
-        self._unwilling[peer] = now + self._config.refresh
+        self._unwilling[peer] = now + self._station.config.refresh
         note = "does not keep our filters"
-        self._out.record(Record(Kind.CONTROL, peer=peer, reason=message.reason, note=note))
+        self._station.out.record(Record(Kind.CONTROL, peer=peer, reason=message.reason, note=note))
         self.replace_keeper(peer, now)
 
     def handle_timeout(self, timer: BackupDue, now: float) -> None:
-        """Tell a keeper once more, and in the end another."""
+        """Send an unanswered message to a keeper again, or replace the keeper when all tries are spent."""
         waits = self._open.pop(timer.number, None)
         if waits is None:
             return
-        if waits.tries + 1 < self._config.tries:
+        if waits.tries + 1 < self._station.config.tries:
             self._tell(waits.contact, waits.message, waits.tries + 1)
             return
         peer = waits.contact.peer
-        self._unwilling[peer] = now + self._config.avoided
+        self._unwilling[peer] = now + self._station.config.avoided
         note = "does not keep our filters"
-        self._out.record(Record(Kind.DROPPED, peer=peer, reason=Reason.TIMEOUT, note=note))
+        self._station.out.record(Record(Kind.DROPPED, peer=peer, reason=Reason.TIMEOUT, note=note))
         self.replace_keeper(peer, now)
 
     def replace_keeper(self, peer: PeerId, now: float) -> None:
-        """Replace a keeper that is gone or unwilling, and tell the next one all."""
+        """Replace a keeper that is gone or unwilling, and send the next one all filters."""
         if self._is_fit(peer, now):
             return
         for number in [number for number, waits in self._open.items() if waits.contact.peer == peer]:
             del self._open[number]
-            self._out.cancel_timer(BackupDue(number))
+            self._station.out.cancel_timer(BackupDue(number))
         self._named.pop(peer, None)
         for held in self._mirrors.values():
             for part in [part for part, contact in held.items() if contact.peer == peer]:
@@ -330,15 +319,17 @@ class Backups:
         self._answer_waiters()
 
     def begin_period(self, now: float) -> None:
-        """Choose the closest anew, and tell them all."""
-        if not self._config.backups:
+        """Choose the closest keepers anew, and send them all filters."""
+        if not self._station.config.backups:
             return
         self._unwilling = {peer: until for peer, until in self._unwilling.items() if until > now}
         self._near.clear()
         self._around.clear()
         self._named.clear()
         told = [
-            name for name in self._given if name in self._table.attributes or name in self._elections.held
+            name
+            for name in self._given
+            if name in self._station.table.attributes or name in self._elections.held
         ]
         self._found = {name: self._found[name] for name in told if name in self._found}
         self._given = {name: {} for name in told}
@@ -350,13 +341,13 @@ class Backups:
 
 
 class _Copy:
-    """What is kept for one node."""
+    """The copy of one node's filters."""
 
     def __init__(self) -> None:
         self.table = FilterTable()
         self.routes: dict[PeerId, tuple[Contact, tuple[Contact, ...]]] = {}
         self.attributes: dict[str, tuple[int, bool]] = {}
-        """For each attribute, how many periods ago it was told, and whether as its rendezvous."""
+        """By attribute, how many periods ago it was last sent, and whether by its rendezvous."""
 
     def forget(self, attribute: str) -> None:
         for route in self.table.routes(attribute):
@@ -372,7 +363,7 @@ class _Copy:
 
 
 class Copies:
-    """The filter tables of others, which this node keeps in case that they crash."""
+    """The filter tables of other nodes, which this node keeps in case they crash."""
 
     def __init__(self, config: ContentConfig) -> None:
         self._config = config
@@ -382,7 +373,7 @@ class Copies:
         return sum(len(copy.table) for copy in self._copies.values())
 
     def keep(self, owner: PeerId, message: Backup) -> None:
-        """Keep what a node tells of its filters; `RemoteError` if it cannot be, and then nothing changes."""
+        """Keep the filters that a node sends; `RemoteError` if they are refused, and then nothing changes."""
         read = [
             (each, tuple(foreign_predicate(text, self._config.attributes) for text in each.predicates))
             for each in message.routes
@@ -412,7 +403,7 @@ class Copies:
                 copy.table.add(peer, message.attribute, predicate)
 
     def routes(self, owner: PeerId, attribute: str, attributes: Attributes) -> list[KeptRoute] | None:
-        """The routes of a node that want an event; None if nothing is kept of its filters."""
+        """Return the routes of a node that want an event; None if no such filters of it are kept."""
         copy = self._copies.get(owner)
         if copy is None or attribute not in copy.attributes:
             return None
@@ -420,17 +411,17 @@ class Copies:
         return [KeptRoute(*copy.routes[route]) for route in wanted if route in copy.routes]
 
     def owners(self, attribute: str) -> list[PeerId]:
-        """The nodes that have told what they know under an attribute."""
+        """Return the nodes that have sent their filters of an attribute."""
         return [owner for owner, copy in self._copies.items() if attribute in copy.attributes]
 
     def rendezvous(self, attribute: str) -> list[PeerId]:
-        """The nodes that told their filters as rendezvous of an attribute."""
+        """Return the nodes that have sent their filters as rendezvous of an attribute."""
         return [
             owner for owner, copy in self._copies.items() if copy.attributes.get(attribute, (0, False))[1]
         ]
 
     def answers(self, message: StandIn) -> list[Routes]:
-        """What to say to somebody who misses a node."""
+        """Return the answers to a peer that misses a node: the routes of that node that want an event."""
         attributes = foreign_attributes(message.attributes, self._config.attributes)
         way = (EventId(message.event), message.attribute, PeerId(message.absent))
         found = self.routes(way[2], base_of(message.attribute), attributes)
@@ -441,7 +432,7 @@ class Copies:
         return [Routes(*way, part, number < len(parts)) for number, part in enumerate(parts, 1)]
 
     def turn(self) -> None:
-        """A period is over: what was not told again for long is forgotten."""
+        """End a period: forget the filters that were not sent again for long."""
         for owner, copy in list(self._copies.items()):
             copy.turn()
             if not copy.attributes:

@@ -1,23 +1,22 @@
-"""The filter table: which neighbour wants what, by the attribute whose rendezvous it asked for.
+"""The filter table: the filters of each neighbour, by the attribute whose rendezvous they were sent towards.
 
 Filters are kept apart by attribute, so that an event that comes down from one rendezvous follows the
 subscriptions that went there and no others: each subscription is served once.
 
-They are kept in three generations, one that gathers and two that stand. A node's neighbours tell it again
-once in a refresh period, but their clocks are not its own: with two generations, as published, a filter that
-was told just before one turn and just after the next is not there in between. With three it lives at
-least two periods after it was told.
+They are kept in three generations, one that gathers and two that stand. A node's neighbours send their
+filters again once in a refresh period, but their clocks are not its own: with two generations, as published,
+a filter sent just before one turn and just after the next is missing in between. With three it lives at least
+two periods after it was sent.
 
-The filters of one route are kept as few as they can be without accepting anything else: what is covered is
-left out, and what can be merged is merged (Agostinho 2021, section 4.2).
+The filters of one route are kept as few as possible without accepting anything else: covered filters are left
+out, and filters are merged where that is exact (Agostinho 2021, section 4.2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from linnet.content.attribute_types.registry import Condition
 from linnet.content.config import ContentConfig
 from linnet.content.matching_index import Index
 from linnet.content.predicate import Attributes, Predicate
@@ -29,11 +28,11 @@ GENERATIONS = 3
 
 
 class _Branches:
-    """All that is asked for under one attribute."""
+    """The filters of all routes under one attribute."""
 
     def __init__(self) -> None:
         self.generations: list[dict[PeerId, Filters]] = [{} for _ in range(GENERATIONS)]
-        """The one that gathers is the first."""
+        """The filters of each route, by generation; the first is the one that gathers."""
         self.index: Index[tuple[PeerId, Predicate]] = Index()
 
     def add(self, route: PeerId, predicate: Predicate) -> Added:
@@ -66,7 +65,7 @@ class _Branches:
 
 
 class FilterTable:
-    """Filters of all routes, own subscriptions among them as one more."""
+    """The filters of all routes; the node's own subscriptions are one more route."""
 
     def __init__(self) -> None:
         self._branches: dict[str, _Branches] = {}
@@ -76,20 +75,20 @@ class FilterTable:
 
     @property
     def attributes(self) -> list[str]:
-        """Those under which something is asked for."""
+        """The attributes under which some route has filters."""
         return list(self._branches)
 
     def pairs(self) -> int:
-        """Pairs of a route and an attribute."""
+        """Return how many pairs of a route and an attribute there are."""
         return sum(len(branches.routes()) for branches in self._branches.values())
 
     def count(self, route: PeerId, attribute: str) -> int:
-        """Filters of a route that gather."""
+        """Return how many filters of a route the gathering generation has."""
         branches = self._branches.get(attribute)
         return 0 if branches is None else len(branches.generations[0].get(route, ()))
 
     def check_room(self, route: PeerId, attribute: str, predicate: Predicate, config: ContentConfig) -> None:
-        """Whether a route may ask for one thing more; `RemoteError` says why not."""
+        """Raise `RemoteError` if a route may not add another filter."""
         if self.count(route, attribute) >= config.filters:
             raise RemoteError(Reason.TOO_MANY, f"more than {config.filters} filters")
         if len(self) >= config.held:
@@ -102,12 +101,12 @@ class FilterTable:
                 raise RemoteError(Reason.TOO_MANY, f"more than {config.expensive} filters with two ranges")
 
     def add(self, route: PeerId, attribute: str, predicate: Predicate) -> Added:
-        """Keep a filter. Whether it is covered is said of what was told in this period, so that
-        what is told again goes on upwards once a period."""
+        """Keep a filter. It counts as covered only by filters that were sent in this period, so that a
+        repeated filter is passed on towards the rendezvous once a period."""
         return self._branches.setdefault(attribute, _Branches()).add(route, predicate)
 
     def replace(self, route: PeerId, attribute: str, predicates: tuple[Predicate, ...]) -> bool:
-        """All that a route still asks for under an attribute; whether there was anything before."""
+        """Replace all filters of a route under an attribute; return whether it had any before."""
         branches = self._branches.get(attribute)
         known = branches is not None and branches.drop(route)
         for predicate in predicates:
@@ -116,14 +115,14 @@ class FilterTable:
         return known
 
     def drop(self, route: PeerId) -> list[str]:
-        """Forget a route; the attributes under which it asked for something."""
+        """Forget a route; return the attributes under which it had filters."""
         dropped = [name for name, branches in self._branches.items() if branches.drop(route)]
         for name in dropped:
             self._prune(name)
         return dropped
 
     def turn(self) -> None:
-        """A period is over: what was not told again for long is forgotten."""
+        """End a period: forget the filters that were not sent again for long."""
         for name, branches in list(self._branches.items()):
             branches.turn()
             self._prune(name)
@@ -134,14 +133,14 @@ class FilterTable:
             del self._branches[attribute]
 
     def interested(self, attribute: str, attributes: Attributes) -> list[PeerId]:
-        """The routes that want an event which goes along this attribute's filters."""
+        """Return the routes that want an event that follows this attribute's filters."""
         branches = self._branches.get(attribute)
         if branches is None:
             return []
         return list({route: None for route, _ in branches.index.matching(attributes)})
 
     def asked(self, attribute: str, but: PeerId | None = None) -> Filters:
-        """All that is asked for under an attribute, as few filters: what goes upwards."""
+        """Return all filters under an attribute, merged into few: they are sent to the next hop."""
         found = Filters()
         for predicate in self._predicates(attribute, but):
             found.add(predicate)
@@ -156,30 +155,30 @@ class FilterTable:
                         yield from filters
 
     def of_route(self, route: PeerId, attribute: str) -> tuple[Predicate, ...]:
-        """All that a route asks for under an attribute."""
+        """Return all filters of a route under an attribute."""
         branches = self._branches.get(attribute)
         generations = [] if branches is None else branches.generations
         return tuple({one: None for each in generations if route in each for one in each[route]})
 
     def routes(self, attribute: str) -> list[PeerId]:
-        """Who asked for something under an attribute."""
+        """Return the routes that have filters under an attribute."""
         branches = self._branches.get(attribute)
         return [] if branches is None else list(branches.routes())
 
 
 class Added(NamedTuple):
-    """What came of adding a predicate."""
+    """The result of adding a predicate."""
 
     stands: Predicate
-    """What now accepts all that the predicate does: a filter that was there, itself, or a wider one."""
+    """The filter that now accepts all that the predicate accepts: an earlier one, itself, or a wider one."""
     covered: bool
-    """Whether a filter that was there covers it, so that nothing changed."""
+    """Whether an earlier filter covers the predicate, so that nothing changed."""
     removed: tuple[Predicate, ...]
-    """Filters that it covers, or is merged with; they are gone."""
+    """Filters that it covers or was merged with; they are gone."""
 
 
 class Filters:
-    """Filters by their number of attributes, in the order in which they came."""
+    """A set of filters, by number of attributes and in the order in which they came."""
 
     def __init__(self) -> None:
         self._by_size: dict[int, dict[Predicate, None]] = {}
@@ -201,7 +200,7 @@ class Filters:
         while True:
             cover = self.covering(standing)
             if cover is not None:
-                # Not on the first round: a wider one that came of a merge is covered by another filter.
+                # After the first round: the merged, wider filter is covered by another one.
                 return Added(cover, not removed, tuple(removed))
             partner = self._merge(standing)
             if partner is None:
@@ -214,7 +213,7 @@ class Filters:
         return Added(standing, False, tuple(removed))
 
     def covering(self, predicate: Predicate) -> Predicate | None:
-        """A filter that accepts all that the predicate does, the smallest first."""
+        """Return the smallest filter that accepts all that the predicate accepts; None if there is none."""
         conditions = dict(predicate.conditions)
         for size in sorted(self._by_size):
             if size > predicate.size:
@@ -224,30 +223,15 @@ class Filters:
                     return each
         return None
 
-    def interested(self, attributes: Attributes) -> bool:
-        """Whether a filter accepts the event: the smallest are asked first, and one is enough."""
-        return self.covering(attributes) is not None
-
-    def matching(self, conditions: Mapping[str, Condition]) -> list[Predicate]:
-        """All filters that accept these attributes: the plain scan that an index has to equal."""
-        return [each for each in self if each.accepts(conditions)]
-
     def subtract(self, predicate: Predicate) -> list[Predicate]:
-        """Remove all filters that the predicate covers. What it covers in part stays."""
+        """Remove and return all filters that the predicate covers. A filter that it covers in part stays."""
         gone = [each for each in self if each.size >= predicate.size and predicate.covers(each)]
         for each in gone:
             self._drop(each)
         return gone
 
-    def remove(self, predicate: Predicate) -> bool:
-        """Remove this very filter; whether it was there."""
-        if predicate not in self:
-            return False
-        self._drop(predicate)
-        return True
-
     def _merge(self, predicate: Predicate) -> tuple[Predicate, Predicate] | None:
-        """A filter that can be merged with it, and what comes of both."""
+        """Find a filter that can be merged with the predicate; return it and the merged one."""
         for each in self._by_size.get(predicate.size, ()):
             merged = each.merged(predicate)
             if merged is not None:

@@ -1,9 +1,9 @@
-"""Hot attributes: the events of one are spread over several nodes.
+"""Hot attributes: the events of a busy attribute are spread over several nodes.
 
-A rendezvous counts the events that come to it. Above a threshold it looks for the nodes closest to the parts
-of its attribute and has them hold all that it knows of subscriptions, as those do that keep its filters; when
-all of them have it, its answers tell publishers in how many parts events go. Subscriptions go to it alone; it
-answers when those who hold parts know of them. Who does not hold a part says so, and the event goes to the
+A rendezvous counts the events that it receives. Above a threshold it looks for the nodes closest to the parts
+of its attribute and has them hold all its filters, as keepers do; once all of them have these, its answers
+tell publishers in how many parts events go. Subscriptions go to the rendezvous alone; it answers them when
+the holders of the parts know of them. A node that does not hold a part says so, and the event goes to the
 rendezvous: nothing is lost while an attribute is split, nor when one of these nodes is gone.
 """
 
@@ -24,7 +24,7 @@ from linnet.content.filter_backup import Backups
 from linnet.core.ids import EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox
-from linnet.overlay.kademlia.ids import NodeId
+from linnet.overlay.kademlia.routing_table import NodeId
 from linnet.trace.records import Kind, Record
 
 WINDOW = 10.0
@@ -32,7 +32,7 @@ WINDOW = 10.0
 
 
 class HotAttributes:
-    """What is split here, and what others are known to have split."""
+    """The attributes that this node has split, and the splits of others that it knows."""
 
     def __init__(self, ours: PeerId, config: ContentConfig, backups: Backups, out: Outbox) -> None:
         self._ours = ours
@@ -40,18 +40,18 @@ class HotAttributes:
         self._config = config
         self._backups = backups
         self._counted: dict[str, tuple[float, int]] = {}
-        """When the window began, and how many events came in it."""
+        """When each attribute's window began, and how many events came in it."""
         self._wanted: dict[str, int] = {}
         self._local: dict[str, None] = {}
         """Parts that this node is closest to itself."""
         self._pending: dict[NodeId, tuple[str, int]] = {}
         self._known: dict[str, tuple[int, float]] = {}
-        """In how many parts others have split, and until when that is believed."""
+        """In how many parts other rendezvous have split an attribute, and until when that is believed."""
 
     # At the rendezvous.
 
     def count_arrival(self, attribute: str, now: float) -> None:
-        """Count an event at its rendezvous, which splits if there are too many."""
+        """Count an event at its rendezvous, and split the attribute if there are too many."""
         if not self._config.hot or is_part(attribute):
             return
         since, count = self._counted.get(attribute, (now, 0))
@@ -76,7 +76,7 @@ class HotAttributes:
             self._out.notify(Locate(key))
 
     def handle_nodes_found(self, found: Located) -> None:
-        """Have the closest node that a lookup found hold a part, if it was for one."""
+        """Have the closest node that a lookup found hold a part, if the lookup was for one."""
         attribute, part = self._pending.pop(found.key, ("", 0))
         if not part:
             return
@@ -87,7 +87,7 @@ class HotAttributes:
         self._backups.mirror(attribute, part, closest)
 
     def parts(self, attribute: str) -> int:
-        """In how many parts events may go: what holds all of the subscriptions."""
+        """Return in how many parts events may go: only parts whose holders have all filters count."""
         parts = self._wanted.get(attribute, 1)
         while parts > 1 and not all(self._holds(attribute, part) for part in range(1, parts)):
             parts //= 2
@@ -97,14 +97,14 @@ class HotAttributes:
         return part_name(attribute, part) in self._local or self._backups.is_mirrored(attribute, part)
 
     def unsplit(self, attribute: str) -> None:
-        """Tell those who hold parts of an attribute that they do not any more."""
+        """Tell the holders of an attribute's parts to drop them."""
         for part in range(1, self._wanted.pop(attribute, 1)):
             self._local.pop(part_name(attribute, part), None)
         self._counted.pop(attribute, None)
         self._backups.unmirror(attribute)
 
     def begin_period(self, now: float) -> None:
-        """Make whole again what has cooled down."""
+        """End the splits of attributes that have cooled down."""
         self._known = {name: each for name, each in self._known.items() if each[1] > now}
         for attribute in list(self._wanted):
             since, count = self._counted.get(attribute, (now, 0))
@@ -114,12 +114,12 @@ class HotAttributes:
     # At publishers.
 
     def learn(self, attribute: str, parts: int, now: float) -> None:
-        """A rendezvous says in how many parts events go."""
+        """Learn from a rendezvous in how many parts the events of an attribute go."""
         self._known.pop(attribute, None)
         if parts > 1 and len(self._known) < self._config.routes:
             self._known[attribute] = (min(parts, MOST_PARTS), now + self._config.confirmed)
 
     def choose(self, attribute: str, event: EventId, now: float) -> str:
-        """Under which name an event goes to a rendezvous."""
+        """Return the name, the attribute's or a part's, under which an event goes to a rendezvous."""
         parts, until = self._known.get(attribute, (1, 0.0))
         return part_name(attribute, part_of(event, parts)) if now < until else attribute

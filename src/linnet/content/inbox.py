@@ -1,9 +1,10 @@
-"""What this node's subscriptions have taken and their readers have not handled yet.
+"""The matches that this node's subscriptions have taken and their readers have not handled yet.
 
-The machines of content find what a subscription accepts; here it waits, in order and counted, until the
-application has handled it. A reader is handed a window ahead; what waits is bounded, and what is not taken
-is counted and told. A subscription with a name is kept: what it takes is written down before anybody is told
-that it arrived, so that after a crash it is handed over again with the same number, and never twice.
+The parts of content find the subscriptions that accept an event; here the event waits, in order and counted,
+until the application has handled it. A reader is handed a window ahead; the number of waiting matches is
+bounded, and those not taken are counted and reported. A subscription with a name is kept: its matches are
+written down before their arrival is acknowledged, so that after a crash they are handed over again with the
+same numbers, and never twice.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from msgspec import Struct, msgpack
+from msgspec import Struct, field, msgpack
 from msgspec.structs import replace
 
-from linnet.content.commands import ContentItem, GroupAt, Match, Overflow, SubscriptionIs, Via
+from linnet.content.commands import NAME_BYTES, ContentItem, GroupAt, Match, Overflow, SubscriptionIs, Via
 from linnet.content.config import ContentConfig
-from linnet.core.errors import Refused
+from linnet.core.errors import CellsDamaged, Refused
 from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
@@ -25,7 +26,7 @@ from linnet.trace.records import Kind, Record
 
 
 class Wanted(Struct, frozen=True):
-    """What a subscription accepts, and where it goes for it."""
+    """A subscription's predicate, and the ways by which its events come."""
 
     predicate: str
     via: Via = Via.SCOUT
@@ -35,21 +36,20 @@ class Wanted(Struct, frozen=True):
         return f"{self.predicate} by {self.via.value}" + ("" if self.at is None else f" at {self.at.group}")
 
 
-class _Box:
-    """One subscription."""
+class _Box(Struct, eq=False):
+    """One subscription, with the items that wait in it."""
 
-    def __init__(self, name: str | None, wanted: Wanted, next_number: int = 1) -> None:
-        self.name = name
-        self.wanted = wanted
-        self.attribute = ""
-        self.next = next_number
-        self.items: deque[ContentItem] = deque()
-        """What was not handled yet."""
-        self.bytes = 0
-        self.handed = 0
-        """How many of these its reader has."""
-        self.reader: int | None = None
-        self.lost = 0
+    name: str | None
+    wanted: Wanted
+    next: int = 1
+    attribute: str = ""
+    items: deque[ContentItem] = field(default_factory=deque)
+    """Items that the reader has not handled yet."""
+    bytes: int = 0
+    handed: int = 0
+    """How many of these were handed to the reader."""
+    reader: int | None = None
+    lost: int = 0
 
     def add(self, item: ContentItem) -> None:
         self.items.append(item)
@@ -62,15 +62,15 @@ class _Box:
 
 
 class Inbox:
-    """All subscriptions of the application. `number` is what the machine calls one of them."""
+    """All subscriptions of the application. `number` identifies one of them within the node."""
 
     def __init__(self, config: ContentConfig, cells: Cells, out: Outbox) -> None:
         self._config = config
         self._out = out
         self._store = KeptStore(cells, config.remembered)
         self._boxes: dict[int, _Box] = {}
-        self._readers: dict[int, int] = {}
-        """By what the application calls a reader, its subscription."""
+        self.readers: dict[int, int] = {}
+        """The subscription of each reader, by the reader's number."""
         self._last = 0
         for name, kept in self._store.subscriptions():
             self._boxes[self._numbered()] = _Box(name, Wanted(kept.predicate, kept.via, kept.at), kept.next)
@@ -81,29 +81,25 @@ class Inbox:
 
     @property
     def kept(self) -> list[tuple[int, Wanted]]:
-        """The kept subscriptions: their numbers, and what each is for."""
+        """The kept subscriptions: the number of each, and what it wants."""
         return [(number, box.wanted) for number, box in self._boxes.items() if box.name is not None]
 
     @property
     def is_keeping(self) -> bool:
-        """Whether something has to be durable before it may be said that an event arrived."""
+        """Whether matches have to be durable before their arrival may be acknowledged."""
         return any(box.name is not None for box in self._boxes.values())
 
     def promise(self) -> Outbox | Committed:
-        """Where it is said that an event arrived: at once, or when what was taken of it is durable."""
+        """Return the outbox for acknowledgements: sent at once, or when the taken matches are durable."""
         return self._out.committed if self.is_keeping else self._out
 
-    def reads(self, reader: int) -> bool:
-        """Whether a reader is one of content."""
-        return reader in self._readers
-
     def find(self, name: str) -> int | None:
-        """The number of a kept subscription."""
+        """Return the number of a kept subscription; None if there is none of this name."""
         return next((number for number, box in self._boxes.items() if box.name == name), None)
 
     def open(self, reader: int, wanted: Wanted, name: str | None = None) -> tuple[int, bool]:
-        """Somebody reads; the number of its subscription, and whether it was there before."""
-        if reader in self._readers:
+        """Open a subscription for a reader; return its number, and whether it was kept before."""
+        if reader in self.readers:
             raise Refused(Reason.IN_USE, f"there is a reader {reader} already")
         number = None if name is None else self.find(name)
         if number is not None:
@@ -123,25 +119,25 @@ class Inbox:
             if name is not None:
                 self._keep(name, box)
         box.reader = reader
-        self._readers[reader] = number
+        self.readers[reader] = number
         return number, is_there
 
     def note_attribute(self, number: int, attribute: str) -> None:
-        """Note to which attribute's rendezvous a subscription goes."""
+        """Note the attribute whose rendezvous a subscription goes to."""
         self._boxes[number].attribute = attribute
 
     def attribute(self, number: int) -> str:
-        """The attribute to whose rendezvous a subscription goes."""
+        """Return the attribute whose rendezvous a subscription goes to."""
         return self._boxes[number].attribute
 
     def reader(self, number: int) -> int | None:
-        """Who reads a subscription, if anybody does."""
+        """Return the reader of a subscription; None if it has none."""
         box = self._boxes.get(number)
         return None if box is None else box.reader
 
     def close(self, reader: int) -> int | None:
-        """Nobody reads any more; the number of the subscription if it ends with that."""
-        number = self._readers.pop(reader)
+        """Detach a reader; return the number of its subscription if that ends with its reader."""
+        number = self.readers.pop(reader)
         box = self._boxes[number]
         box.reader, box.handed = None, 0
         if box.name is not None:
@@ -150,19 +146,18 @@ class Inbox:
         return number
 
     def forget(self, number: int) -> int | None:
-        """End a subscription for good, with what waits in it; who reads it, if anybody."""
+        """End a subscription for good, with the items that wait in it; return its reader, if it has one."""
         box = self._boxes.pop(number)
         if box.name is not None:
             for item in box.items:
                 self._store.drop_item(box.name, item.number)
             self._store.drop(box.name)
         if box.reader is not None:
-            del self._readers[box.reader]
+            del self.readers[box.reader]
         return box.reader
 
     def take(self, numbers: list[int], match: Match) -> None:
-        """Take an event for all subscriptions that accept it. If it was taken before a restart, kept ones
-        have it."""
+        """Take an event for all subscriptions that accept it; kept ones may have it from before a restart."""
         is_old = self._store.has_taken(match.event)
         for number in numbers:
             self._take(number, match, is_old)
@@ -188,7 +183,7 @@ class Inbox:
         self.hand(number)
 
     def hand(self, number: int) -> None:
-        """Hand the reader of a subscription as much as its window holds."""
+        """Hand the reader of a subscription as many items as its window allows."""
         box = self._boxes[number]
         if box.reader is None:
             return
@@ -199,8 +194,8 @@ class Inbox:
         (self._out if box.name is None else self._out.committed).deliver(box.reader, tuple(some))
 
     def consume(self, reader: int, items: int) -> int:
-        """Forget so many more, which a reader has handled; the number of its subscription."""
-        number = self._readers[reader]
+        """Drop so many more items that a reader has handled; return the number of its subscription."""
+        number = self.readers[reader]
         box = self._boxes[number]
         if items > box.handed:
             raise Refused(Reason.TOO_MANY, f"{box.handed} items were handed over and not handled")
@@ -212,7 +207,7 @@ class Inbox:
         return number
 
     def status(self) -> dict[int, SubscriptionIs]:
-        """All subscriptions as they stand, by number."""
+        """Return the status of all subscriptions, by number."""
         return {
             number: SubscriptionIs(
                 box.name,
@@ -252,18 +247,17 @@ class Inbox:
         return self._last
 
 
-NAME_BYTES = 64
 SUBSCRIPTIONS, ITEMS, TAKEN = "content_kept", "content_items", "content_taken"
 _NUMBER_BYTES = 8
 _encode = msgpack.Encoder().encode
 
 
 class Kept(Struct, frozen=True, array_like=True):
-    """One subscription as it is written down."""
+    """A kept subscription as it is written down."""
 
     predicate: str
     next: int
-    """The number of the next thing that it takes."""
+    """The number of the next item that it takes."""
     via: Via = Via.SCOUT
     at: GroupAt | None = None
 
@@ -278,51 +272,67 @@ _row = msgpack.Decoder(_Row)
 
 
 class KeptStore:
-    """The cells of kept subscriptions."""
+    """The cells in which kept subscriptions and their items are written down."""
 
     def __init__(self, cells: Cells, remembered: int) -> None:
         self._cells = cells
         self._remembered = remembered
         self._taken: dict[EventId, bytes] = {EventId(event): key for key, event in cells.scan(TAKEN)}
-        """Events that were taken lately, the oldest first, and where each is written."""
+        """Events that were taken recently, the oldest first, with the key of each one's cell."""
         self._last = int.from_bytes(next(reversed(self._taken.values()), b""))
 
     def subscriptions(self) -> Iterator[tuple[str, Kept]]:
-        """All of them, by name."""
+        """Return all kept subscriptions, by name."""
         for name, value in self._cells.scan(SUBSCRIPTIONS):
             yield name.decode(), _kept.decode(value)
 
     def items(self) -> Iterator[tuple[str, ContentItem]]:
-        """All that waits, in its order, with the name of its subscription."""
-        for key, value in self._cells.scan(ITEMS):
+        """Return all waiting items in their order, each with the name of its subscription."""
+        for key, value in self._all_items():
             row = _row.decode(value)
             item = row.match if row.match is not None else row.lost
             if item is not None:
                 yield key[1 : 1 + key[0]].decode(), item
+
+    def _all_items(self) -> list[tuple[bytes, bytes]]:
+        """Return the cells of all items in order, with a note of loss in place of each damaged match."""
+        try:
+            return list(self._cells.scan(ITEMS))
+        except CellsDamaged as damage:
+            known = {_key(name, 0)[:-_NUMBER_BYTES]: kept.next for name, kept in self.subscriptions()}
+            rows = []
+            for key in damage.keys:
+                number = int.from_bytes(key[-_NUMBER_BYTES:])
+                if number >= known.get(key[:-_NUMBER_BYTES], 0):
+                    raise  # Nobody can tell whose it was: its key is damaged.
+                rows.append((key, _encode(_Row(None, Overflow(number, 1, Reason.DAMAGED)))))
+            for key, value in rows:
+                self._cells.put(ITEMS, key, value)
+            return sorted((*damage.sound, *rows))
 
     def put(self, name: str, kept: Kept) -> None:
         """Write a subscription down."""
         self._cells.put(SUBSCRIPTIONS, name.encode(), _encode(kept))
 
     def put_item(self, name: str, item: ContentItem) -> None:
-        """Write down something that waits."""
+        """Write down an item that waits."""
         row = _Row(item, None) if isinstance(item, Match) else _Row(None, item)
         self._cells.put(ITEMS, _key(name, item.number), _encode(row))
 
     def drop_item(self, name: str, number: int) -> None:
-        """It was handled."""
+        """Delete an item that was handled."""
         self._cells.delete(ITEMS, _key(name, number))
 
     def drop(self, name: str) -> None:
-        """A subscription is gone; what waits in it is dropped one by one before."""
+        """Delete a subscription; the items that wait in it are deleted one by one before."""
         self._cells.delete(SUBSCRIPTIONS, name.encode())
 
     def has_taken(self, event: EventId) -> bool:
-        """Whether an event was taken already, perhaps before a restart."""
+        """Return whether an event was taken already, perhaps before a restart."""
         return event in self._taken
 
     def take(self, event: EventId) -> None:
-        """An event is taken: it is known again, until many others were."""
+        """Remember that an event was taken, until many others were."""
         if event in self._taken:
             return
         self._last += 1

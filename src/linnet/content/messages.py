@@ -1,4 +1,4 @@
-"""What nodes tell each other about content (tags 130 to 149)."""
+"""The messages that nodes exchange about content (tags 130 to 149)."""
 
 from __future__ import annotations
 
@@ -14,62 +14,67 @@ from linnet.event.event import Unverified
 from linnet.identity.cards import Card
 
 Attribute = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS + 3)]
-"""A name, or a part of a hot one (`content.attribute_keys`)."""
+"""An attribute's name, or the name of a part of a hot one (`content.attribute_keys`)."""
 Text = Annotated[str, Meta(min_length=1, max_length=TEXT_CHARS)]
 REPLACED = 256
-"""Predicates in one `Replace` at most."""
+"""Predicates in one `Replace`, at most."""
 MOST_PATIENCE = 3_600_000
 Hops = Annotated[int, Meta(ge=0, le=255)]
 MOST_BACKUPS = 8
-"""Nodes that keep the filters of one, at most."""
+"""Nodes that keep the filters of one node, at most."""
 ROUTES = 64
-"""Routes in one message at most."""
+"""Routes in one message, at most."""
 LOGGED = 512
-"""Answers, and ends, of events in one message at most."""
+"""Events with answers, and finished events, in one message, at most each."""
 Contacts = Annotated[tuple[Contact, ...], Meta(max_length=MOST_BACKUPS)]
 
 
 SILENT = 16
-"""Nodes that are named as silent in one message at most; the others are counted."""
+"""Nodes that are named as silent in one message, at most; the others are counted."""
 
 
 class SoFar(Struct, frozen=True, array_like=True, gc=False):
-    """What is known of an event when only those are left who say nothing: they may still answer."""
+    """The preliminary outcome of an event when only silent nodes are left: they may still answer."""
 
     delivered: Count
     missed: Count
     again: Count
     matches: Count
     silent: Annotated[tuple[WirePeerId, ...], Meta(max_length=SILENT)]
-    """Nodes that have not answered, for themselves or for those below them."""
+    """Nodes that have not answered, for themselves or for nodes below them."""
     more: Count = 0
-    """How many there are beside those."""
+    """The number of silent nodes beyond those named."""
 
 
 class Subscribe(Message, frozen=True, tag=130):
-    """Send me what this predicate accepts; it goes on towards the rendezvous of the attribute."""
+    """Send me the events that this predicate accepts; passed on towards the rendezvous of the attribute."""
 
     number: Count
     attribute: Attribute
     predicate: Text
     hops: Hops
     moved: bool = False
-    """Whether it was told to another before, so that what went by lately may have been missed."""
+    """Whether it was sent to another node before, so that recent events may have been missed."""
     backups: Contacts = ()
-    """Who keeps the sender's filters: to be asked for its routes if it does not answer."""
+    """The keepers of the sender's filters: to be asked for its routes if it does not answer."""
     shortcut: Contact | None = None
-    """Where to send instead, since the sender has but this one route; none: to the sender itself."""
+    """The node to send to instead, since it is the sender's only route; None: the sender itself."""
 
 
-class Subscribed(Message, frozen=True, tag=131):
-    """It stands all the way to the rendezvous; or why not."""
+class Verdict(Message, frozen=True):
+    """Base of answers that only confirm a request, or give the reason why it failed."""
 
     number: Count
+    """The number of the request."""
     reason: Reason | None
 
 
+class Subscribed(Verdict, frozen=True, tag=131):
+    """The subscription stands all the way to the rendezvous; or the reason why not."""
+
+
 class Replace(Message, frozen=True, tag=132):
-    """Of all that I asked for under this attribute, only this still counts."""
+    """Of all that I asked for under this attribute, only these predicates still count."""
 
     attribute: Attribute
     predicates: Annotated[tuple[Text, ...], Meta(max_length=REPLACED)]
@@ -85,15 +90,15 @@ class Publish(BulkMessage, frozen=True, tag=133):
 
 
 class Taken(BulkMessage, frozen=True, tag=134):
-    """The rendezvous has it, or why it did not get there; goes back the way that the event came."""
+    """The rendezvous has the event, or the reason why it did not get there; sent back the way it came."""
 
     event: WireEventId
     attribute: Attribute
     reason: Reason | None
     parts: Annotated[int, Meta(ge=1, le=16)] = 1
-    """In how many parts events of this attribute should go from now on."""
+    """In how many parts the events of this attribute should go from now on."""
     so_far: SoFar | None = None
-    """What became of it, if only silent ones are left; more may be said later, and `Settled` in the end."""
+    """The preliminary outcome if only silent nodes are left; more may follow, and `Settled` in the end."""
 
 
 class Notice(BulkMessage, frozen=True, tag=135):
@@ -104,11 +109,11 @@ class Notice(BulkMessage, frozen=True, tag=135):
     card: Card
     hops: Hops
     patience: Annotated[int, Meta(ge=0, le=MOST_PATIENCE)] = 60_000
-    """Milliseconds for which the sender waits for an answer: those below have to give up earlier."""
+    """Milliseconds for which the sender waits for an answer: nodes further down have to give up earlier."""
 
 
-class Reached(BulkMessage, frozen=True, tag=136):
-    """All below me have it: at so many nodes it was handed over, so many branches did not answer."""
+class Arrival(BulkMessage, frozen=True):
+    """Base of acknowledgements: how many nodes were handed an event, and how many branches did not answer."""
 
     event: WireEventId
     attribute: Attribute
@@ -120,15 +125,12 @@ class Reached(BulkMessage, frozen=True, tag=136):
     """Subscriptions that were handed it."""
 
 
-class Settled(BulkMessage, frozen=True, tag=137):
-    """The same of everything below the rendezvous; goes back to the publisher."""
+class Reached(Arrival, frozen=True, tag=136):
+    """All nodes below me have answered for the event."""
 
-    event: WireEventId
-    attribute: Attribute
-    delivered: Count
-    missed: Count
-    again: Count = 0
-    matches: Count = 0
+
+class Settled(Arrival, frozen=True, tag=137):
+    """All nodes below the rendezvous have answered; sent back to the publisher."""
 
 
 class Claim(Message, frozen=True, tag=138):
@@ -138,43 +140,40 @@ class Claim(Message, frozen=True, tag=138):
 
 
 class Closer(Message, frozen=True, tag=139):
-    """This one is closer to the attribute that you claim."""
+    """This node is closer to the attribute that you claim."""
 
     attribute: Attribute
     contact: Contact
 
 
 class KeptRoute(Struct, frozen=True, array_like=True, gc=False):
-    """A route of a node, as those know it who keep its filters."""
+    """A route of a node, as the keepers of its filters know it."""
 
     contact: Contact
     backups: Contacts = ()
     predicates: Annotated[tuple[Text, ...], Meta(max_length=REPLACED)] = ()
     whole: bool = False
-    """Whether this is all that it asks for under the attribute; otherwise more than what was told before."""
+    """Whether these are all its predicates under the attribute; otherwise they add to earlier ones."""
 
 
 class Backup(Message, frozen=True, tag=140):
-    """Keep these filters of mine, in case that I crash. Answered by `Kept`."""
+    """Keep these filters of mine, in case I crash. Answered by `Kept`."""
 
     number: Count
     attribute: Attribute
     rendezvous: bool
     """Whether the sender is the rendezvous of the attribute."""
     fresh: bool
-    """Whether all that was told before under this attribute no longer counts."""
+    """Whether all filters that were sent before under this attribute no longer count."""
     routes: Annotated[tuple[KeptRoute, ...], Meta(max_length=ROUTES)]
 
 
-class Kept(Message, frozen=True, tag=141):
-    """They are kept; or why not."""
-
-    number: Count
-    reason: Reason | None
+class Kept(Verdict, frozen=True, tag=141):
+    """I keep the filters; or the reason why not."""
 
 
 class StandIn(Message, frozen=True, tag=142):
-    """A node does not answer whose filters you keep: who below it wants this event? Answered by `Routes`."""
+    """I miss a node whose filters you keep: which of its routes want this event? Answered by `Routes`."""
 
     event: WireEventId
     attribute: Attribute
@@ -183,7 +182,7 @@ class StandIn(Message, frozen=True, tag=142):
 
 
 class Routes(Message, frozen=True, tag=143):
-    """These do, by what is kept of its filters; or why nothing is known."""
+    """The routes that want the event, by the filters kept; or the reason why they are unknown."""
 
     event: WireEventId
     attribute: Attribute
@@ -195,22 +194,22 @@ class Routes(Message, frozen=True, tag=143):
 
 
 class Held(BulkMessage, frozen=True, tag=144):
-    """I have it, and wait for those below me."""
+    """I have the event, and wait for the nodes below me."""
 
     event: WireEventId
     attribute: Attribute
     so_far: SoFar | None = None
-    """What became of it, if only silent ones are left."""
+    """The preliminary outcome, if only silent nodes are left."""
 
 
 class Keepers(Message, frozen=True, tag=146):
-    """These keep my filters now; goes to whom I subscribe."""
+    """These nodes keep my filters now; sent to the next hop that I subscribe at."""
 
     backups: Contacts
 
 
 class Log(BulkMessage, frozen=True, tag=147):
-    """I am the rendezvous of this event: if I am gone before it is finished, see to it."""
+    """I am the rendezvous of this event: take over if I am gone before it is finished."""
 
     attribute: Attribute
     unit: Unverified
@@ -219,14 +218,14 @@ class Log(BulkMessage, frozen=True, tag=147):
 
 
 class Tracked(Struct, frozen=True, array_like=True, gc=False):
-    """An event, and the attribute to whose rendezvous it went."""
+    """An event, and the attribute whose rendezvous it went to."""
 
     event: WireEventId
     attribute: Attribute
 
 
 class Answered(Struct, frozen=True, array_like=True, gc=False):
-    """A route has answered for an event."""
+    """A route's answer for an event."""
 
     event: WireEventId
     attribute: Attribute
@@ -238,14 +237,14 @@ class Answered(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Logged(BulkMessage, frozen=True, tag=148):
-    """Of events that you track: routes that have answered, and those that are finished; forget these."""
+    """News of events that you track: routes that have answered, and finished events, to be forgotten."""
 
     answers: Annotated[tuple[Answered, ...], Meta(max_length=LOGGED)]
     finished: Annotated[tuple[Tracked, ...], Meta(max_length=LOGGED)]
 
 
 class Before(Message, frozen=True, tag=145):
-    """This one claimed the attribute before you, and may know of subscriptions that you do not."""
+    """This node claimed the attribute before you, and may know of subscriptions that you do not."""
 
     attribute: Attribute
     contact: Contact

@@ -1,15 +1,13 @@
-"""Content at a node: its subscriptions, and whom of the hash table over the network it may speak to.
+"""Content at a node: its subscriptions, and the peers of the hash table that take part in content.
 
-Events come by rendezvous (`content.scout`), by groups of publishers (`content.fast`), or by both. Whatever
-way an event comes, it waits in the inbox of its subscription, and that it arrived is said when it is durable.
+Events come by rendezvous (`content.scout`), by groups of publishers (`content.fast`), or by both. Either way
+an event waits in the inbox of its subscription, and its arrival is acknowledged once it is durable.
 
-Not everyone in the hash table takes part in content. Who does is said in the hello of a link; who does not
-is left out of what the machines know, so that a rendezvous is the nearest of those who take part.
+Not every node of the hash table takes part in content. The hello of a link says whether one does; nodes that
+do not are left out of lookups and tables, so that a rendezvous is the nearest node that takes part.
 """
 
 from __future__ import annotations
-
-from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -25,9 +23,8 @@ from linnet.content.commands import (
     UnsubscribeContent,
     Via,
 )
-from linnet.content.config import ContentConfig
+from linnet.content.config import ContentConfig, FastConfig
 from linnet.content.fast.commands import JoinGroups, LeaveGroups
-from linnet.content.fast.config import FastConfig
 from linnet.content.fast.fast_delivery import FastDelivery
 from linnet.content.fast.memberships import GroupsSought
 from linnet.content.inbox import Inbox, Wanted
@@ -37,46 +34,47 @@ from linnet.core.errors import BadText, Refused
 from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Consumed, Done, Unsubscribe
+from linnet.delivery.commands import Consumed, Unsubscribe
 from linnet.delivery.context import Context
 from linnet.delivery.items import Ended as NoMore
-from linnet.machine.commands import Declined, declined
+from linnet.machine.commands import Declined, Done, declined
 from linnet.machine.outbox import Outbox
 from linnet.machine.part import Part, on_command, on_input, on_notice
-from linnet.overlay.kademlia.ids import NodeId
-from linnet.overlay.kademlia.kademlia import Kademlia
-from linnet.overlay.kademlia.outcomes import NodesFound, SeekNodes
+from linnet.overlay.kademlia.part import Kademlia
+from linnet.overlay.kademlia.routing_table import NodeId
+from linnet.overlay.kademlia.value_records import NodesFound, SeekNodes
 from linnet.trace.records import Kind, Record
 
 PROTOCOL = "content"
 PROTOCOLS = (PROTOCOL, "fast")
-"""What a node speaks that takes part."""
+"""The protocols of a node that takes part."""
 ABSENT = "this node does not take part in content: set content.enabled = true"
 UNFOUND = f"{ABSENT} and, as rendezvous are found by the hash table, kademlia.enabled = true"
 LACKING = 4096
 """Peers without content that are remembered; a forgotten one costs a link."""
 
 
-class Search(Directory, Protocol):
-    """A directory that can also look all over the network at once: that of a simulation."""
+class NodeFinder(Part):
+    """A part that answers `SeekNodes` in place of Kademlia, because it knows the network by other means."""
 
-    def search(self, key: NodeId) -> tuple[Contact, ...]:
-        """The nodes closest to a key of all that answer, this node not among them, the closest first."""
+    def closest(self, key: NodeId, count: int) -> list[Contact]:
+        """See `Directory.closest`."""
+        raise NotImplementedError
 
 
 class TableDirectory:
-    """What this node knows of others by the routing table of Kademlia."""
+    """A directory that reads the routing table of Kademlia."""
 
     def __init__(self, kademlia: Kademlia) -> None:
         self._table = kademlia.table
 
     def closest(self, key: NodeId, count: int) -> list[Contact]:
         """See `Directory.closest`."""
-        return [*self._table.nearest(key, count)]
+        return [*self._table.find_nearest(key, count)]
 
 
 class _Speaking:
-    """A directory without those who are known not to take part in content."""
+    """A directory without the peers that are known not to take part in content."""
 
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
@@ -88,7 +86,7 @@ class _Speaking:
         return [contact for contact in near if contact.peer not in self.lacking][:count]
 
     def meet(self, event: LinkUp) -> bool:
-        """Note whether a peer with a link takes part; whether it does."""
+        """Note from a link's hello whether a peer takes part, and return it."""
         if PROTOCOL in event.hello.protocols:
             self.lacking.pop(event.peer, None)
             return True
@@ -98,12 +96,12 @@ class _Speaking:
         return False
 
     def filter(self, contacts: tuple[Contact, ...]) -> tuple[Contact, ...]:
-        """What a lookup found, without them."""
+        """Return the contacts of a lookup without the peers that do not take part."""
         return tuple(contact for contact in contacts if contact.peer not in self.lacking)
 
 
 class Content(Part):
-    """What the application asks of content and is handed, and what content hears of the node."""
+    """The part for content: serves the application's commands, and passes links, lookups and events on."""
 
     def __init__(
         self,
@@ -113,18 +111,16 @@ class Content(Part):
         listens: tuple[str, ...],
         directory: Directory,
         out: Outbox,
-        search: Search | None = None,
     ) -> None:
-        """Know others by a directory; a search, in a simulation, answers lookups at once."""
         self._config = config
-        self._search = search
         self._out = out
         self._speaking = speaking = _Speaking(directory)
         inbox = self._inbox = Inbox(config, context.store.cells, out)
+        self.own_subscriptions = inbox.readers
         self.scout = Scout(context, config, speaking, out, inbox.take, inbox.promise)
         self.fast = FastDelivery(context, fast, config, speaking, listens, out, inbox.take, inbox.promise)
         self._in_groups: dict[int, InGroups] = {}
-        """What was told of the groups of each subscription."""
+        """The groups of each subscription, as its reader was told last."""
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -132,7 +128,7 @@ class Content(Part):
         return (self, self.scout, self.fast)
 
     def start(self, now: float) -> None:
-        """Ask again for what is kept, and open our groups again."""
+        """Subscribe again for kept subscriptions, and open our groups again."""
         self.scout.start(now)
         self.fast.start(now)
         for number, wanted in self._inbox.kept:
@@ -146,7 +142,7 @@ class Content(Part):
 
     @on_command(SubscribeContent)
     def subscribe(self, request: int, command: SubscribeContent, now: float) -> None:
-        """Hand over what a predicate accepts; with a name also what came while nobody read."""
+        """Open a subscription; one with a name also delivers what came while nobody read."""
         wanted = self._wanted(command)
         number, is_there = self._inbox.open(command.subscription, wanted, command.name)
         refusals = [] if is_there else self._admit(number, wanted)
@@ -176,7 +172,7 @@ class Content(Part):
         return Wanted(predicate, command.via, replace(command.at, group=group))
 
     def _admit(self, number: int, wanted: Wanted) -> list[Declined]:
-        """Have a subscription kept by the ways that it goes; why it is not."""
+        """Have ScoutSubs, groups or both keep a subscription; return the refusals."""
         refusals: list[Declined] = []
         if wanted.via is not Via.FAST:
             try:
@@ -205,12 +201,12 @@ class Content(Part):
 
     @on_command(UnsubscribeContent)
     def unsubscribe(self, request: int, command: UnsubscribeContent, now: float) -> None:
-        """Let a reader go, with its subscription if that has no name."""
+        """Detach a reader, and end its subscription if that has no name."""
         self._leave(request, command.subscription, now)
 
     @on_command(JoinGroups)
     def join_groups(self, request: int, command: JoinGroups, now: float) -> None:
-        """Hand over what a predicate accepts, from groups."""
+        """Open a subscription whose events come from groups."""
         predicate = read_predicate(command.predicate, self._config.attributes).text
         number, _ = self._inbox.open(command.subscription, Wanted(predicate, Via.FAST, command.via))
         self.fast.admit_subscription(request, replace(command, subscription=number))
@@ -218,11 +214,11 @@ class Content(Part):
 
     @on_command(LeaveGroups)
     def leave_groups(self, request: int, command: LeaveGroups, now: float) -> None:
-        """Let a reader of groups go."""
+        """Detach a reader of groups, and end its subscription."""
         self._leave(request, command.subscription, now)
 
     def _leave(self, request: int, reader: int, now: float) -> None:
-        if not self._inbox.reads(reader):
+        if reader not in self.own_subscriptions:
             raise Refused(Reason.UNKNOWN, f"there is no subscription {reader}")
         self._out.reply(request, Ended())
         self._close(reader, now)
@@ -244,19 +240,15 @@ class Content(Part):
             self._out.deliver(reader, (NoMore(None),))
         self._out.committed.reply(request, Ended())
 
-    def reads(self, reader: int) -> bool:
-        """Whether a reader is one of content."""
-        return self._inbox.reads(reader)
-
     @on_command(Unsubscribe)
     def handle_unsubscribe(self, request: int, command: Unsubscribe, now: float) -> None:
-        """Let a reader go."""
+        """Detach a reader."""
         self._out.reply(request, Done())
         self._close(command.subscription, now)
 
     @on_command(Consumed)
     def handle_consumed(self, request: int, command: Consumed, now: float) -> None:
-        """Hand a reader more, now that it has handled some."""
+        """Hand a reader more items, now that it has handled some."""
         try:
             number = self._inbox.consume(command.subscription, command.items)
         except Refused as error:
@@ -267,7 +259,7 @@ class Content(Part):
 
     @on_command(ListContent)
     def list_content(self, request: int, command: ListContent, now: float) -> None:
-        """Tell how content stands at this node."""
+        """Report the state of content at this node."""
         scout = self.scout
         settled = scout.is_settled and self.fast.is_settled
         subscriptions = (
@@ -281,7 +273,7 @@ class Content(Part):
 
     @on_notice(GroupsSought)
     def handle_groups_sought(self, notice: GroupsSought, now: float) -> None:
-        """Tell the reader of a subscription in which groups it is, if that is news."""
+        """Tell the reader of a subscription the result of a search for groups, if it is news."""
         number, found = notice.subscription, notice.result
         again = self.fast.looks_again(is_lacking=not found.joined)
         told = InGroups(len(found.joined), len(found.refused), found.unanswered, again)
@@ -291,7 +283,7 @@ class Content(Part):
             self._out.deliver(reader, (told,))
 
     def _tell_groups(self, number: int, reader: int) -> None:
-        """Tell a reader that comes back in how many groups the subscription is."""
+        """Tell a returning reader in how many groups the subscription is."""
         groups = self.fast.memberships.groups(number)
         told = InGroups(groups, 0, 0, self.fast.looks_again(is_lacking=not groups))
         self._in_groups[number] = told
@@ -301,7 +293,7 @@ class Content(Part):
 
     @on_input(LinkUp)
     def handle_link_up(self, event: LinkUp, now: float) -> None:
-        """Speak with a peer that takes part; one that does not counts as one that cannot be reached."""
+        """Greet a peer that takes part; treat one that does not as unreachable."""
         if self._speaking.meet(event):
             self.scout.handle_link_up(event, now)
             self.fast.handle_link_up(event, now)
@@ -310,7 +302,7 @@ class Content(Part):
 
     @on_input(LinkDown)
     def handle_link_down(self, event: LinkDown, now: float) -> None:
-        """Go on without a peer."""
+        """Go on without a peer whose link is down."""
         self._lose_link(event, now)
 
     @on_input(DialFailed)
@@ -324,19 +316,13 @@ class Content(Part):
 
     @on_notice(Locate)
     def seek_nodes(self, notice: Locate, now: float) -> None:
-        """Have Kademlia look for the nodes nearest to a key, or in a simulation the search."""
-        if self._search is None:
-            self._out.notify(SeekNodes(notice.key))
-        else:
-            self._use_found(notice.key, self._search.search(notice.key), now)
+        """Have the hash table look up the nodes nearest to a key."""
+        self._out.notify(SeekNodes(notice.key))
 
     @on_notice(NodesFound)
     def handle_nodes_found(self, notice: NodesFound, now: float) -> None:
-        """Go on with what waited for a lookup."""
-        self._use_found(notice.key, notice.contacts, now)
-
-    def _use_found(self, key: NodeId, contacts: tuple[Contact, ...], now: float) -> None:
+        """Continue what waited for a lookup."""
         # Both may have asked for it; who did not takes no notice.
-        found = Located(key, self._speaking.filter(contacts))
+        found = Located(notice.key, self._speaking.filter(notice.contacts))
         self.scout.handle_nodes_found(found, now)
         self.fast.handle_nodes_found(found, now)

@@ -1,4 +1,4 @@
-"""Predicates: what a subscriber asks for, and the attributes of an event, in a language that people can read.
+"""Predicates, by which subscribers choose events, and the attributes of events, in a readable language.
 
 ::
 
@@ -19,23 +19,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise, product
-from typing import TypeVar
+from typing import TypeAlias, TypeVar, cast
 
 from msgspec import Struct
 
-from linnet.content.attribute_types.geo_box import Box
-from linnet.content.attribute_types.registry import (
-    AFTER_NAME,
-    FINDERS,
-    Condition,
-    covers,
-    merged,
-    read_condition,
-)
-from linnet.content.attribute_types.text import Topic
-from linnet.content.predicate_reader import BadPredicate, Reader
+from linnet.content.attribute_types.geo_box import Box, read_box, read_point
+from linnet.content.attribute_types.numbers import BEGINS, DateRange, NumberRange, read_exactly, read_span
+from linnet.content.attribute_types.text import TOPIC, BadPredicate, Reader, Topic, Words, read_words
 from linnet.core.errors import BadText, RemoteError
 from linnet.core.reasons import Reason
 
@@ -51,9 +43,66 @@ _NAME = re.compile(r"""[^\s/\[\](){}<>,;:=~"'`*?!|^@\\]+""")
 
 P = TypeVar("P", bound="Predicate")
 
+Condition: TypeAlias = Topic | NumberRange | DateRange | Words | Box
+"""The condition of a predicate on one attribute; an event has conditions of a single value.
+
+So *does this event match* and *does this predicate cover that one* are the same question. To add a kind,
+write a module in `attribute_types`, and add it to this list, to `RANGES`, to `VALUES` and, with its finder,
+to `matching_index.FINDERS`.
+"""
+
+
+class Form(Struct, frozen=True):
+    """The notation of a kind: the characters that begin it, and the function that reads it from there."""
+
+    begins: str
+    read: Callable[[Reader], Condition]
+
+
+RANGES = (Form("[(", read_span), Form("{", read_box))
+"""The forms that may follow a name directly."""
+
+VALUES = (Form(BEGINS, read_exactly), Form('"', read_words), Form("{", read_point))
+"""The forms that may follow a name and ``=``."""
+AFTER_NAME = "".join(form.begins for form in RANGES)
+
+
+def read_condition(reader: Reader) -> Condition:
+    """Read the condition that follows a name: a range, ``=`` and a value, or nothing."""
+    if reader.take("="):
+        return _read_form(reader, VALUES, 'a value: a number, a date, "text" or {latitude,longitude}')
+    following = reader.peek()
+    if following and following in AFTER_NAME:
+        return _read_form(reader, RANGES, "a range")
+    return TOPIC
+
+
+def _read_form(reader: Reader, forms: tuple[Form, ...], expected: str) -> Condition:
+    following = reader.peek()
+    for form in forms:
+        if following and following in form.begins:
+            return form.read(reader)
+    reader.fail(expected)
+
+
+def covers(one: Condition, other: Condition) -> bool:
+    """Return whether one accepts all that the other accepts; conditions of two kinds never do."""
+    if type(one) is not type(other):
+        return False
+    covers_it = cast("Callable[[Condition], bool]", one.covers)  # Both are of one type.
+    return covers_it(other)
+
+
+def merged(one: Condition, other: Condition) -> Condition | None:
+    """Return the condition that accepts exactly what either of two accepts; None if no single one can."""
+    if type(one) is not type(other):
+        return None
+    merge_with = cast("Callable[[Condition], Condition | None]", one.merged)  # Both are of one type.
+    return merge_with(other)
+
 
 class Predicate(Struct, frozen=True, gc=False):
-    """Names, in order, with a condition for each: what accepts an event has to accept all of it."""
+    """Names, in order, with a condition for each; a predicate accepts an event if all conditions do."""
 
     conditions: tuple[tuple[str, Condition], ...]
 
@@ -68,13 +117,13 @@ class Predicate(Struct, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        """How many attributes it has."""
+        """The number of its attributes."""
         return len(self.conditions)
 
     @property
     def is_expensive(self) -> bool:
-        """Whether it has two conditions or more of which each can hold for many and both for few."""
-        return sum(type(condition) in FINDERS for _, condition in self.conditions) > 1
+        """Whether it has two or more conditions beside topics: each can hold for many, and all for few."""
+        return sum(not isinstance(condition, Topic) for _, condition in self.conditions) > 1
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -83,7 +132,7 @@ class Predicate(Struct, frozen=True, gc=False):
 
     @property
     def text(self) -> str:
-        """The canonical text; equal predicates have equal texts, and others have others."""
+        """The canonical text: two predicates are equal exactly if their texts are."""
         return "/".join(f"{name}{condition.text}" for name, condition in self.conditions)
 
     def __str__(self) -> str:
@@ -91,9 +140,9 @@ class Predicate(Struct, frozen=True, gc=False):
 
     @property
     def pieces(self) -> tuple[Predicate, ...]:
-        """Predicates without boxes that cross the line at 180 degrees, which together accept what it does.
+        """Predicates without boxes that cross the line at 180 degrees; together they accept the same events.
 
-        Other nodes are asked for these: a node of version 0.1.0 cannot read such a box.
+        Other nodes are sent these: a node of version 0.1.0 cannot read such a box.
         """
         if not any(type(each) is Box and each.west > each.east for _, each in self.conditions):
             return (self,)
@@ -104,11 +153,11 @@ class Predicate(Struct, frozen=True, gc=False):
         return tuple(Predicate(chosen) for chosen in product(*parts))
 
     def covers(self, other: Predicate) -> bool:
-        """Whether it accepts every event that the other accepts; for an event, whether it accepts it."""
+        """Return whether it accepts all that the other accepts, or an event with these attributes."""
         return self.accepts(dict(other.conditions))
 
     def accepts(self, attributes: Mapping[str, Condition]) -> bool:
-        """The same, of attributes by name."""
+        """Return whether it accepts these attributes, given by name."""
         for name, condition in self.conditions:
             other = attributes.get(name)
             if other is None or not covers(condition, other):
@@ -116,9 +165,9 @@ class Predicate(Struct, frozen=True, gc=False):
         return True
 
     def merged(self, other: Predicate) -> Predicate | None:
-        """The predicate that accepts exactly what either does, if they differ in one condition at most.
+        """Return a predicate for exactly what either accepts, if at most one condition differs; else None.
 
-        Where two conditions differ, the box around both would accept what neither does.
+        Where two conditions differ, the box around both would accept what neither accepts.
         """
         if self.names != other.names:
             return None
@@ -133,7 +182,7 @@ class Predicate(Struct, frozen=True, gc=False):
         return Predicate(tuple(result))
 
     def served_by(self, group: Predicate) -> bool:
-        """Whether a group of this predicate carries all that is asked for, perhaps among other things.
+        """Return whether a group of this predicate carries all that this one accepts, perhaps among more.
 
         The group may have topics that were not asked for; of each range it has to carry all that is asked.
         """
@@ -144,7 +193,7 @@ class Predicate(Struct, frozen=True, gc=False):
 
 
 class Attributes(Predicate, frozen=True, gc=False):
-    """What an event says of itself: topics and single values."""
+    """The attributes of an event: topics and single values."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -153,22 +202,22 @@ class Attributes(Predicate, frozen=True, gc=False):
 
 
 def read_predicate(text: str, most: int = ATTRIBUTES) -> Predicate:
-    """What a subscriber wrote; `BadPredicate` says where it cannot be read."""
+    """Read a subscriber's predicate; `BadPredicate` names the character where it cannot be read."""
     return Predicate(_read(text, most, events=False))
 
 
 def read_attributes(text: str, most: int = ATTRIBUTES) -> Attributes:
-    """What a publisher wrote; `BadPredicate` says where it cannot be read."""
+    """Read a publisher's attributes; `BadPredicate` names the character where they cannot be read."""
     return Attributes(_read(text, most, events=True))
 
 
 def foreign_predicate(text: str, most: int = ATTRIBUTES) -> Predicate:
-    """A predicate as it came from a peer; `RemoteError` unless it is a canonical text."""
+    """Read a predicate that came from a peer; `RemoteError` unless it is a canonical text."""
     return _canonical(text, Predicate, most)
 
 
 def foreign_attributes(text: str, most: int = ATTRIBUTES) -> Attributes:
-    """An event's attributes as they came from a peer; `RemoteError` unless it is a canonical text."""
+    """Read an event's attributes that came from a peer; `RemoteError` unless it is a canonical text."""
     return _canonical(text, Attributes, most)
 
 

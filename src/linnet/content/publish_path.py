@@ -4,110 +4,105 @@ from __future__ import annotations
 
 from collections import deque
 
+from msgspec import Struct
+
 from linnet.content.attribute_keys import attribute_key, base_of, distance, is_part
-from linnet.content.branch_ledger import Count, Way
+from linnet.content.branch_ledger import Count, Trackers, Way, count_of
 from linnet.content.config import ContentConfig
-from linnet.content.delivery_path import DeliveryPath
-from linnet.content.event_tracking import Trackers
+from linnet.content.delivery_path import DeliveryPath, Descent
 from linnet.content.filter_backup import Backups, Copies
 from linnet.content.filter_table import FilterTable
 from linnet.content.hot_attributes import HotAttributes
 from linnet.content.messages import Publish, Settled, SoFar, Taken
 from linnet.content.passing import Passing
-from linnet.content.reach import Reach
 from linnet.content.rendezvous import OURS, PENDING, Claims, Elections
+from linnet.content.routes import Station
 from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
-from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
 WALK = "walk"
 _SLOW = 2
-"""Sendings without a word after which the publisher is told that the next hop is silent."""
+"""Sendings without an answer after which the publisher is told that the next hop is silent."""
 _SLOWER = 3
-"""The same where a rendezvous has it and says no more: it has to hear from those below first."""
+"""The same for a rendezvous that has the event: it waits for the nodes below it first."""
 _PREDECESSORS = 4
-"""Predecessors of one attribute."""
+"""Predecessors of one attribute that are remembered, at most."""
 
 
 class WalkDue(Timer, frozen=True, gc=False):
-    """The next hop has not said in time what became of an event on its way to a rendezvous."""
+    """The next hop has not reported in time on an event on its way to a rendezvous."""
 
     event: EventId
     attribute: str
 
 
-class _Walk:
-    """One event on its way to one rendezvous, as far as this node has to do with it."""
+class _Walk(Struct, eq=False):
+    """One event on its way to one rendezvous, from this node's view."""
 
-    __slots__ = ("at", "before", "fate", "hops", "next", "passing", "so_far", "taken", "tries")
-
-    def __init__(self, passing: Passing, before: PeerId | None, hops: int, at: float) -> None:
-        self.at = at
-        self.passing: Passing | None = passing
-        self.before = before
-        """Who sent it here; None: we published it."""
-        self.hops = hops
-        self.next: PeerId | None = None
-        self.tries = 0
-        self.taken = False
-        self.fate: tuple[Count, Reason | None] | None = None
-        self.so_far: SoFar | None = None
-        """What became of it, as far as anybody answers."""
+    passing: Passing | None
+    before: PeerId | None
+    """The peer that sent it here; None: it began here."""
+    hops: int
+    at: float
+    next: PeerId | None = None
+    tries: int = 0
+    taken: bool = False
+    fate: tuple[Count, Reason | None] | None = None
+    so_far: SoFar | None = None
+    """The preliminary outcome, if only silent nodes are left."""
 
 
 class PublishPath:
-    """The way up. What ends at this node because it began here is in `ended`."""
+    """Sends events up and their outcomes back. The outcomes of events that began here are in `ended`."""
 
     def __init__(
         self,
-        config: ContentConfig,
+        station: Station,
         elections: Elections,
-        reach: Reach,
-        notices: DeliveryPath,
+        delivery_path: DeliveryPath,
         predecessors: Predecessors,
         backups: Backups,
         trackers: Trackers,
-        splits: HotAttributes,
+        hot: HotAttributes,
         copies: Copies,
-        out: Outbox,
     ) -> None:
-        self._config = config
-        self._out = out
-        self._hot = splits
+        self._config = station.config
+        self._out = station.out
+        self._reach = station.reach
+        self._hot = hot
         self._copies = copies
         self._trackers = trackers
         self._predecessors = predecessors
         self._backups = backups
         self._elections = elections
-        self._reach = reach
-        self._delivery_path = notices
+        self._delivery_path = delivery_path
         self._walks: dict[Way, _Walk] = {}
         self._parked: dict[str, list[Way]] = {}
-        self._lately: deque[tuple[float, Way, Passing]] = deque(maxlen=config.waiting)
+        self._lately: deque[tuple[float, Way, Passing]] = deque(maxlen=station.config.waiting)
         """Events that ended their walks here, and when."""
         self.ended: list[tuple[Way, Count, Reason | None]] = []
         self.stalled: list[tuple[Way, SoFar]] = []
-        """Events that began here for which all have answered but those who say nothing."""
+        """Events that began here and for which only silent nodes have yet to answer."""
         self.fallen: list[tuple[str, Passing]] = []
-        """Events of ours that went to a part which is not held: they go to the rendezvous."""
+        """Events of ours that went to a part nobody holds: they go to the rendezvous instead."""
         self.learned: list[tuple[str, int]] = []
-        """In how many parts events should go."""
+        """Attributes, and in how many parts their events should go."""
         self.arrivals = 0
-        """Events that ended their walks here."""
+        """The number of events that ended their walks here."""
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is under way, as far as this node would know."""
+        """Whether no event is under way, as far as this node knows."""
         return not any(walk.passing is not None for walk in self._walks.values())
 
     def is_known(self, way: Way) -> bool:
-        """Whether an event has come up this way already."""
+        """Return whether an event has already come up this way."""
         return way in self._walks
 
     def begin(self, attribute: str, passing: Passing, before: PeerId | None, hops: int, now: float) -> None:
-        """Send an event up that was not seen on this way before."""
+        """Send an event up that this node has not seen on this way before."""
         way = (passing.id, attribute)
         self._walks[way] = _Walk(passing, before, hops, now)
         self._forget()
@@ -140,11 +135,12 @@ class PublishPath:
             return
         walk.passing = None
         if not self._delivery_path.is_known(way):
-            # On the way up those below each node hear of it at once; the next one leaves them out.
-            self._delivery_path.send_down(way[1], passing, walk.hops, None, walk.before, now)
+            # On the way up each node sends it to its own routes at once; the next hop leaves this node out.
+            descent = Descent(walk.hops, but=walk.before)
+            self._delivery_path.send_down(way[1], passing, descent, now)
 
     def _arrive(self, way: Way, walk: _Walk, passing: Passing, now: float) -> None:
-        """This node is the rendezvous."""
+        """End the walk of an event here, since this node is the rendezvous."""
         walk.taken, walk.next = True, None
         self.arrivals += 1
         if is_part(way[1]) and base_of(way[1]) not in self._elections.held:
@@ -164,27 +160,21 @@ class PublishPath:
             self._send_back(walk, Taken(*way, None, parts))
         if walk.before is None:
             self.learned.append((base_of(way[1]), parts))
-        but = None if self._config.reliable else walk.before
-        before = self._predecessors.of(way[1], now)
-        keepers = self._backups.around(way[1], now) if before else ()
-        self._delivery_path.send_down(
-            way[1],
-            passing,
+        before = tuple(self._predecessors.of(way[1], now))
+        descent = Descent(
             walk.hops,
-            None,
-            but,
-            now,
+            but=None if self._config.reliable else walk.before,
             before=before,
-            keepers=keepers,
+            keepers=self._backups.around(way[1], now) if before else (),
             answered=self._trackers.answers_of(way),
-            unknown=self._elections.is_lost(way[1]),
+            is_unknown=self._elections.is_lost(way[1]),
         )
+        self._delivery_path.send_down(way[1], passing, descent, now)
         if not self._config.reliable:
             walk.passing = None
 
     def _serve_part(self, way: Way, walk: _Walk, passing: Passing, now: float) -> None:
-        """This node is closest to a part: it serves the routes of the rendezvous, if it holds them and that
-        is there."""
+        """Serve an event of a part to the routes of its rendezvous, if they are held here and it is there."""
         key = attribute_key(base_of(way[1]))
         owners = [owner for owner in self._copies.owners(way[1]) if self._reach.is_up(owner)]
         if not owners:
@@ -194,10 +184,11 @@ class PublishPath:
         routes = self._copies.routes(owner, way[1], passing.attributes)
         self._send_back(walk, Taken(*way, None))
         if not self._delivery_path.is_known(way):
-            self._delivery_path.send_down(way[1], passing, walk.hops, None, None, now, mirrored=routes)
+            descent = Descent(walk.hops, mirrored=tuple(routes or ()))
+            self._delivery_path.send_down(way[1], passing, descent, now)
 
     def fall_back(self, now: float) -> None:
-        """Use what was learned of parts, and send to the rendezvous what found no holder."""
+        """Use the numbers of parts that were learned, and send events without a holder to the rendezvous."""
         for attribute, parts in self.learned:
             self._hot.learn(attribute, parts, now)
         self.learned.clear()
@@ -208,13 +199,13 @@ class PublishPath:
                 self.begin(base, passing, None, 0, now)
 
     def note_lost_owner(self, owner: PeerId, now: float) -> None:
-        """Have what came lately to parts of a rendezvous that is gone go to the next one as well."""
+        """Send the recent events of parts to the next rendezvous as well, since their own is gone."""
         for at, way, passing in self._lately:
             if is_part(way[1]) and owner in self._copies.owners(way[1]) and at + self._config.lately > now:
                 self.fallen.append((base_of(way[1]), passing))
 
     def send_on(self, attribute: str, now: float) -> None:
-        """Send what came here lately to another node, which turns out to be the rendezvous."""
+        """Send the recent events of an attribute to the node that turns out to be its rendezvous."""
         lately, self._lately = self._lately, deque(maxlen=self._config.waiting)
         for at, way, passing in lately:
             walk = self._walks.get(way)
@@ -225,7 +216,7 @@ class PublishPath:
                 continue
             self._send_up_again(way, passing, now)
         for event in self._delivery_path.lately.elsewhere(attribute, now):
-            # Tracked here for one who is gone: the new rendezvous may be it, back without its memory.
+            # Tracked here for a lost rendezvous: the new one may be the same, back without its memory.
             if not self.is_known(event.way):
                 self.begin(attribute, event.passing, None, event.hops, now)
             elif self._walks[event.way].fate is not None:
@@ -239,18 +230,20 @@ class PublishPath:
         self._send_up(way, now)
 
     def settle(self, way: Way, count: Count) -> None:
-        """End an event for which all below this node, its rendezvous, have answered."""
-        walk = self._walks.get(way)
-        if walk is None or walk.fate is not None or walk.next is not None:
-            return
-        self._end(way, count, None)
+        """End an event at its rendezvous, this node, when all below have answered."""
+        if self._walk_here(way) is not None:
+            self._end(way, count, None)
 
     def stall(self, way: Way, so_far: SoFar) -> None:
-        """Tell back what is known when only those below are left who say nothing."""
+        """Report back the preliminary outcome of an event when only silent nodes are left below."""
+        walk = self._walk_here(way)
+        if walk is not None:
+            self._note_stall(way, walk, so_far, self._hot.parts(base_of(way[1])))
+
+    def _walk_here(self, way: Way) -> _Walk | None:
+        """Return the open walk of an event that has ended its way here, or None."""
         walk = self._walks.get(way)
-        if walk is None or walk.fate is not None or walk.next is not None:
-            return
-        self._note_stall(way, walk, so_far, self._hot.parts(base_of(way[1])))
+        return None if walk is None or walk.fate is not None or walk.next is not None else walk
 
     def _note_stall(self, way: Way, walk: _Walk, so_far: SoFar, parts: int) -> None:
         walk.so_far = so_far
@@ -282,7 +275,7 @@ class PublishPath:
             self._reach.answer(walk.before, message)
 
     def repeat_answer(self, peer: PeerId, way: Way) -> None:
-        """Say again what is known of an event that comes up the same way once more."""
+        """Repeat the answer for an event that comes up the same way once more."""
         walk = self._walks[way]
         self._out.record(Record(Kind.DUPLICATE, event=way[0], peer=peer, note=WALK))
         if self._config.reliable:
@@ -300,7 +293,7 @@ class PublishPath:
             self._end(way, Count(0, 0), Reason.NOT_HELD)
             return
         if message.reason is not None:
-            self._elections.avoid(peer, now)
+            self._elections.suspects.avoid(peer, now)
             walk.tries += self._config.tries
             self._retry(way, walk, now)
             return
@@ -313,17 +306,16 @@ class PublishPath:
         self._send_back(walk, Taken(*way, None, message.parts))
 
     def handle_settled(self, peer: PeerId, message: Settled, now: float) -> None:
-        """End an event of which the rendezvous says what became of it."""
+        """End an event whose outcome the rendezvous reports."""
         way = (message.event, message.attribute)
         walk = self._walks.get(way)
         if walk is None or walk.next != peer or walk.fate is not None:
             self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Settled"))
             return
-        count = Count(message.delivered, message.missed, message.again, message.matches)
-        self._end(way, count, None)
+        self._end(way, count_of(message), None)
 
     def handle_timeout(self, timer: WalkDue, now: float) -> None:
-        """Send an event once more, and in the end by another way."""
+        """Send an event once more, or by another way when all tries are spent."""
         way = (timer.event, timer.attribute)
         walk = self._walks.get(way)
         if walk is None or walk.passing is None:
@@ -333,7 +325,7 @@ class PublishPath:
         if is_slow and walk.before is None and walk.so_far is None and walk.next is not None:
             self.stalled.append((way, SoFar(0, 0, 0, 0, (walk.next,))))
         if walk.tries % self._config.tries == 0 and walk.next is not None and not walk.taken:
-            self._elections.avoid(walk.next, now)
+            self._elections.suspects.avoid(walk.next, now)
         self._retry(way, walk, now)
 
     def _retry(self, way: Way, walk: _Walk, now: float) -> None:
@@ -346,20 +338,20 @@ class PublishPath:
         self._send_up(way, now)
 
     def handle_link_down(self, peer: PeerId, now: float) -> None:
-        """Send another way what was on its way through a peer that is gone."""
+        """Send another way the events that went through a peer that is gone."""
         for way, walk in list(self._walks.items()):
             if walk.next == peer and walk.passing is not None:
                 self._send_up(way, now)
 
     def resume(self, attribute: str, now: float) -> None:
-        """Send up what waited for a lookup."""
+        """Send up the events that waited for a lookup."""
         for way in self._parked.pop(attribute, ()):
             if way in self._walks:
                 self._send_up(way, now)
 
     @property
     def next_hops(self) -> dict[PeerId, None]:
-        """Peers through which something is on its way."""
+        """Peers that events are on their way through."""
         open_walks = (walk for walk in self._walks.values() if walk.passing is not None)
         return {walk.next: None for walk in open_walks if walk.next is not None}
 
@@ -367,7 +359,7 @@ class PublishPath:
         return len(self._walks)
 
     def tidy(self, now: float) -> None:
-        """Forget what is finished and will not come again, since it is too old to be taken."""
+        """Forget finished events that are so old that they would be refused if they came again."""
         for way, walk in list(self._walks.items()):
             if walk.passing is None and walk.at + self._config.taken_for <= now:
                 del self._walks[way]
@@ -383,12 +375,12 @@ class PublishPath:
 
 
 class Predecessors:
-    """Who was the rendezvous before this node, by attribute, and may have subscriptions that it has not.
+    """Earlier rendezvous of the attributes that are this node's now; they may know other subscriptions.
 
-    A node that becomes the rendezvous is *young* until a period is over, in which all subscriptions are told
+    A node that becomes the rendezvous is *young* until a period is over, in which all subscriptions are sent
     again (Agostinho 2021, section 3.7: the age rule). Until then it sends each event to its predecessor as
-    well, as if that were a route which wants everything. If the predecessor does not answer, those are asked
-    that keep its filters; and if nobody has them, it counts as a branch that was missed: the publisher is
+    well, as if that were a route that wants everything. If the predecessor does not answer, the keepers of
+    its filters are asked; if nobody has them, it counts as a branch that was missed, and the publisher is
     told.
     """
 
@@ -404,11 +396,11 @@ class Predecessors:
         self._known: dict[str, dict[PeerId, Contact]] = {}
 
     def is_young(self, attribute: str, now: float) -> bool:
-        """Whether subscriptions may be known to others alone."""
+        """Return whether other nodes may have subscriptions that this node lacks."""
         return attribute in self._since and now < self._since[attribute] + self._config.refresh
 
     def begin(self, attribute: str, now: float) -> None:
-        """Note who came before, as this node is the rendezvous of an attribute now and was not."""
+        """Note the predecessors when this node becomes the rendezvous of an attribute."""
         self._since[attribute] = now
         known = self._known[attribute] = {}
         claimant = self._claims.claimant(attribute)
@@ -419,12 +411,12 @@ class Predecessors:
         known.pop(self._ours, None)
 
     def forget(self, attribute: str) -> None:
-        """Forget who came before, as another is the rendezvous now."""
+        """Forget the predecessors, since another node is the rendezvous now."""
         self._since.pop(attribute, None)
         self._known.pop(attribute, None)
 
     def learn(self, attribute: str, contact: Contact, now: float) -> bool:
-        """Somebody names a predecessor; whether that is of any use."""
+        """Note a predecessor that a peer names; return whether that is of any use."""
         if not self.is_young(attribute, now) or contact.peer == self._ours:
             return False
         known = self._known[attribute]
@@ -434,13 +426,13 @@ class Predecessors:
         return True
 
     def of(self, attribute: str, now: float) -> list[Contact]:
-        """Who has to be sent an event beside those who asked here; who asked is a route like others."""
+        """Return the predecessors to send an event to, without those that are routes here anyway."""
         if is_part(attribute) or not self.is_young(attribute, now):
             return []
         routes = self._table.routes(attribute)
         return [contact for peer, contact in self._known[attribute].items() if peer not in routes]
 
     def tidy(self, now: float) -> None:
-        """Forget what no longer counts."""
+        """Forget predecessors once this node is no longer young."""
         for attribute in [name for name in self._since if not self.is_young(name, now)]:
             self.forget(attribute)

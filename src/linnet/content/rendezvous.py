@@ -1,10 +1,10 @@
-"""Who is the rendezvous of an attribute: somebody closer to its key, or this node.
+"""Finds the rendezvous of an attribute: a node closer to its key, or this node.
 
 Each step of a walk goes to a node that is strictly closer to the key, so a walk ends. Where a node knows of
 nobody closer, the published system makes it the rendezvous; with gaps in what nodes know there are several at
 once, and events miss subscriptions. Here it first looks all over the network (`Locate`); it acts as
-rendezvous only if nobody closer answered, and for a limited time. Two that both act as one find each other
-by their claims.
+rendezvous only if nobody closer answered, and for a limited time. Two rendezvous of one attribute find each
+other by their claims.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from linnet.content.attribute_keys import Directory, Locate, Located, attribute_
 from linnet.content.config import ContentConfig
 from linnet.content.filter_table import FilterTable
 from linnet.content.messages import Before, Claim, Closer
-from linnet.content.reach import Reach
+from linnet.content.routes import Reach
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.machine.outbox import Outbox
-from linnet.overlay.kademlia.ids import NodeId
+from linnet.overlay.kademlia.routing_table import NodeId
 from linnet.trace.records import Kind, Record
 
 _CANDIDATES = 8
 _UNNEEDED = (Reason.NOT_NEEDED, Reason.DUPLICATE_LINK)
-"""Why links close without anything being wrong: if we need one after all, it is dialled again."""
+"""Reasons for closing a link that are no fault: the link is dialled again if it is needed after all."""
 _SHUNNED = (Reason.FLOODING, Reason.FORGING, Reason.REPLAYING, Reason.BLOCKED)
-"""Why a peer wants nothing of us for a while."""
+"""Reasons for which a peer wants nothing of us for a while."""
 
 
 class Verdict(Enum):
-    """What is known of a rendezvous if it is not known to be another node."""
+    """The state of a rendezvous that is not known to be another node."""
 
     OURS = "ours"
     PENDING = "pending"
@@ -44,8 +44,75 @@ OURS: Final = Verdict.OURS
 PENDING: Final = Verdict.PENDING
 
 
+class Suspects:
+    """Peers that are not chosen for now: they did not answer, want nothing of us, or were named falsely."""
+
+    def __init__(self, config: ContentConfig) -> None:
+        self._config = config
+        self._avoided: dict[PeerId, float] = {}
+        self._shuns_us: dict[PeerId, float] = {}
+        self._absent: dict[PeerId, None] = {}
+        """The avoided peers that take no part in content."""
+        self._named_by: dict[PeerId, PeerId] = {}
+        """Nodes that were named as closer, and the peers that named them."""
+        self._unheeded: dict[PeerId, float] = {}
+
+    def __contains__(self, peer: PeerId) -> bool:
+        """Return whether a peer did not answer last time."""
+        return peer in self._avoided
+
+    def avoid(self, peer: PeerId, now: float) -> None:
+        """Do not choose this peer for a while, since it did not answer; distrust the peer that named it."""
+        self._avoided[peer] = now + self._config.avoided
+        sender = self._named_by.pop(peer, None)
+        if sender is not None:
+            self._unheeded[sender] = now + self._config.refresh
+
+    def forgive(self, peer: PeerId) -> None:
+        """Clear a peer that turned out to be reachable."""
+        self._named_by.pop(peer, None)
+        self._avoided.pop(peer, None)
+        self._absent.pop(peer, None)
+
+    def handle_link_down(self, peer: PeerId, reason: Reason, now: float) -> None:
+        """Avoid a peer whose link is down or did not come up.
+
+        A peer that cuts us off does so at each dial: that a link to it opens proves nothing then.
+        """
+        if reason not in _UNNEEDED:
+            self.avoid(peer, now)
+        if reason is Reason.UNSUPPORTED:
+            self._absent[peer] = None
+        if reason in _SHUNNED:
+            self._shuns_us[peer] = now + self._config.avoided
+
+    def is_avoided(self, peer: PeerId, now: float) -> bool:
+        """Return whether a peer is not chosen for now."""
+        return max(self._avoided.get(peer, 0.0), self._shuns_us.get(peer, 0.0)) > now
+
+    def unreached(self, now: float) -> list[PeerId]:
+        """Return the peers that take part, as far as we know, and cannot be reached."""
+        return [peer for peer, until in self._avoided.items() if until > now and peer not in self._absent]
+
+    def heeds(self, sender: PeerId, now: float) -> bool:
+        """Return whether a peer may name closer nodes: not if one that it named recently was out of reach."""
+        return self._unheeded.get(sender, 0.0) <= now
+
+    def note_named(self, peer: PeerId, sender: PeerId) -> None:
+        """Note the peer that named another one, until that one is reached or fails."""
+        if sender != peer and len(self._named_by) < self._config.routes:
+            self._named_by[peer] = sender
+
+    def tidy(self, now: float) -> None:
+        """Forget what has expired."""
+        self._unheeded = {peer: until for peer, until in self._unheeded.items() if until > now}
+        self._avoided = {peer: until for peer, until in self._avoided.items() if until > now}
+        self._shuns_us = {peer: until for peer, until in self._shuns_us.items() if until > now}
+        self._absent = {peer: None for peer in self._absent if peer in self._avoided}
+
+
 class Elections:
-    """The next hop towards each rendezvous."""
+    """Chooses the next hop towards each rendezvous."""
 
     def __init__(self, ours: PeerId, config: ContentConfig, directory: Directory, out: Outbox) -> None:
         self._ours = ours
@@ -53,24 +120,18 @@ class Elections:
         self._config = config
         self._directory = directory
         self._confirmed: dict[str, float] = {}
-        """Attributes of which we are the rendezvous, and when that was last confirmed."""
+        """Attributes that this node is the rendezvous of, and until when that is confirmed."""
         self._better: dict[str, Contact] = {}
-        """What a lookup found that the directory may not know."""
-        self._avoided: dict[PeerId, float] = {}
-        self._shuns_us: dict[PeerId, float] = {}
-        self._absent: dict[PeerId, None] = {}
-        """Those of the avoided who take no part in content."""
+        """Closer nodes that lookups found and the directory may not know."""
+        self.suspects = Suspects(config)
         self._pending: dict[NodeId, str] = {}
         self._lost: dict[str, None] = {}
-        """Attributes for which a lookup found nobody, though others are known."""
-        self._named_by: dict[PeerId, PeerId] = {}
-        """Nodes that were said to be closer, and by whom."""
-        self._unheeded: dict[PeerId, float] = {}
+        """Attributes for which a lookup found nobody, though other nodes are known."""
         self.left: list[str] = []
-        """Attributes of which another is the rendezvous now, as it turned out; for whoever clears this."""
+        """Attributes whose rendezvous turned out to be another node; the caller clears the list."""
 
     def decide(self, attribute: str, now: float) -> Contact | Verdict:
-        """The next hop towards a rendezvous, or ours if that is this node, or that it is being looked up."""
+        """Return the next hop towards a rendezvous; `OURS` if it is this node, `PENDING` during a lookup."""
         key = attribute_key(attribute)
         known = self._directory.closest(key, _CANDIDATES)
         if attribute in self._better:
@@ -87,14 +148,14 @@ class Elections:
         return PENDING
 
     def handle_nodes_found(self, found: Located, now: float) -> str | None:
-        """Learn what a lookup found; the attribute that can be decided now."""
+        """Learn the result of a lookup; return the attribute that can be decided now."""
         attribute = self._pending.pop(found.key, None)
         if attribute is None:
             return None
-        # Who answered a lookup is there, whatever became of a link to it.
+        # A node that answered a lookup is there, whatever became of a link to it.
         for contact in found.contacts:
-            self.forgive(contact.peer)
-        is_lost = not found.contacts and bool(self._unreached(now))
+            self.suspects.forgive(contact.peer)
+        is_lost = not found.contacts and bool(self.suspects.unreached(now))
         self._lost.pop(attribute, None)
         closer = self._closer(found.key, found.contacts, now)
         if closer is None:
@@ -109,93 +170,57 @@ class Elections:
         return attribute
 
     def look_up(self, attribute: str) -> None:
-        """Look all over the network again; until that ends, what was decided counts."""
+        """Look all over the network again; until that ends, earlier decisions count."""
         key = attribute_key(attribute)
         if key not in self._pending:
             self._pending[key] = attribute
             self._out.notify(Locate(key))
 
     def lost_sight(self, attribute: str, now: float) -> bool:
-        """Whether somebody closer to an attribute cannot be reached: it was there, and may be again."""
-        return any(self.is_closer(peer, attribute) for peer in self._unreached(now))
-
-    def _unreached(self, now: float) -> list[PeerId]:
-        """Who takes part, as far as we know, and cannot be reached."""
-        return [peer for peer, until in self._avoided.items() if until > now and peer not in self._absent]
+        """Return whether a node closer to an attribute cannot be reached: it was there, and may come back."""
+        return any(self.is_closer(peer, attribute) for peer in self.suspects.unreached(now))
 
     def is_lost(self, attribute: str) -> bool:
-        """Whether this node is the rendezvous since it reaches none of those whom it knows."""
+        """Return whether this node is the rendezvous only because it reaches no node that it knows."""
         return attribute in self._lost and attribute in self._confirmed
 
     def yield_to(self, attribute: str, contact: Contact, now: float, sender: PeerId | None = None) -> bool:
-        """Yield to a node that is said to be closer to what we are rendezvous of; whether it is so.
+        """Yield to a node that is said to be closer to an attribute of which this node is the rendezvous.
 
-        Anybody can make up an id that is closer. Who named one that cannot be reached is not heeded for a
-        period, so a rendezvous is led astray once, and comes back.
+        Return whether it is closer. Anybody can make up an id that is closer: a peer that named a node that
+        cannot be reached is ignored for a period, so a rendezvous is led astray once, and comes back.
         """
         closer = self._closer(attribute_key(attribute), (contact,), now)
         if closer is None or attribute not in self._confirmed:
             return False
-        if sender is not None and self._unheeded.get(sender, 0.0) > now:
-            return False
-        if sender is not None and sender != contact.peer and len(self._named_by) < self._config.routes:
-            self._named_by[contact.peer] = sender
+        if sender is not None:
+            if not self.suspects.heeds(sender, now):
+                return False
+            self.suspects.note_named(contact.peer, sender)
         del self._confirmed[attribute]
         self._better[attribute] = closer
         return True
 
-    def avoid(self, peer: PeerId, now: float) -> None:
-        """Do not choose this peer for a while: it did not answer."""
-        self._avoided[peer] = now + self._config.avoided
-        sender = self._named_by.pop(peer, None)
-        if sender is not None:
-            self._unheeded[sender] = now + self._config.refresh
-
-    def handle_link_down(self, peer: PeerId, reason: Reason, now: float) -> None:
-        """A link is down, or none came up.
-
-        Who cut us off does so at each dial: that a link opens is no proof then.
-        """
-        if reason not in _UNNEEDED:
-            self.avoid(peer, now)
-        if reason is Reason.UNSUPPORTED:
-            self._absent[peer] = None
-        if reason in _SHUNNED:
-            self._shuns_us[peer] = now + self._config.avoided
-
-    def is_avoided(self, peer: PeerId, now: float) -> bool:
-        """Whether a peer is not chosen for now."""
-        return max(self._avoided.get(peer, 0.0), self._shuns_us.get(peer, 0.0)) > now
-
-    def forgive(self, peer: PeerId) -> None:
-        """It is there after all."""
-        self._named_by.pop(peer, None)
-        self._avoided.pop(peer, None)
-        self._absent.pop(peer, None)
-
     def is_closer(self, peer: PeerId, attribute: str) -> bool:
-        """Whether a peer is closer to the rendezvous of an attribute than this node."""
+        """Return whether a peer is closer to the rendezvous of an attribute than this node."""
         key = attribute_key(attribute)
         return distance(peer, key) < distance(self._ours, key)
 
     @property
     def held(self) -> list[str]:
-        """The attributes of which this node has acted as rendezvous, as far as it knows still."""
+        """The attributes that this node is the rendezvous of, as far as it knows."""
         return list(self._confirmed)
 
     def tidy(self, now: float) -> None:
-        """Forget what no longer counts."""
-        self._unheeded = {peer: until for peer, until in self._unheeded.items() if until > now}
-        self._avoided = {peer: until for peer, until in self._avoided.items() if until > now}
-        self._shuns_us = {peer: until for peer, until in self._shuns_us.items() if until > now}
-        self._absent = {peer: None for peer in self._absent if peer in self._avoided}
-        self._better = {name: each for name, each in self._better.items() if each.peer not in self._avoided}
+        """Forget what has expired."""
+        self.suspects.tidy(now)
+        self._better = {name: each for name, each in self._better.items() if each.peer not in self.suspects}
 
     def _closer(self, key: NodeId, contacts: Iterable[Contact], now: float) -> Contact | None:
-        """The closest of these that is closer than this node."""
+        """Return the closest of these contacts if it is closer than this node."""
         closest, nearest = None, distance(self._ours, key)
         for contact in contacts:
-            if self.is_avoided(contact.peer, now):
+            if self.suspects.is_avoided(contact.peer, now):
                 continue
             how_far = distance(contact.peer, key)
             if how_far < nearest:
@@ -204,13 +229,13 @@ class Elections:
 
 
 class Claims:
-    """Who claims what, as far as this node heard: so rendezvous that disagree find each other.
+    """The claims to be a rendezvous that this node heard: by them rendezvous that disagree find each other.
 
     Lookups may disagree too, after a partition or where nodes know few others. So a rendezvous claims its
     attribute at the closest nodes that its lookup found; two that claim the same one are likely to meet at
-    some of these. Whoever hears a claim and knows somebody closer says so; the farther one subscribes there
-    as any other node, and sends on the events that came to it lately. The closer one is told who came before
-    it.
+    some of these. A node that hears a claim and knows a closer node says so; the farther rendezvous
+    subscribes there like any other node, and sends on its recent events. The closer one is told its
+    predecessor.
     """
 
     def __init__(self, config: ContentConfig, directory: Directory, reach: Reach, out: Outbox) -> None:
@@ -220,15 +245,15 @@ class Claims:
         self._reach = reach
         self._claims: dict[str, Contact] = {}
         self._older: dict[str, Contact] = {}
-        """Those of the period before."""
+        """Claims of the period before."""
 
     def claim(self, attribute: str, found: tuple[Contact, ...]) -> None:
-        """Tell the closest that a lookup found that this node is the rendezvous of an attribute."""
+        """Claim an attribute at the closest nodes that a lookup found."""
         for contact in found[: self._config.claims]:
             self._reach.send(contact, Claim(attribute))
 
     def handle_claim(self, peer: PeerId, attribute: str) -> None:
-        """Tell a peer that claims an attribute who is closer, or else who claimed it before."""
+        """Tell a claiming peer of a closer node, or else of an earlier claimant."""
         key = attribute_key(attribute)
         claimant = self._reach.contact(peer)
         before = self.claimant(attribute)
@@ -247,27 +272,27 @@ class Claims:
         self._reach.answer(peer, Before(attribute, before))
 
     def claimant(self, attribute: str) -> Contact | None:
-        """Who claimed an attribute last, as far as this node heard."""
+        """Return the node that claimed an attribute last, as far as this node heard."""
         return self._claims.get(attribute) or self._older.get(attribute)
 
     def begin_period(self) -> None:
-        """Begin to forget claims: who still is a rendezvous will say so again."""
+        """Begin to forget claims: nodes that still are a rendezvous will claim again."""
         self._older, self._claims = self._claims, {}
 
 
 class LookDue(Timer, frozen=True, gc=False):
-    """A rendezvous has waited long enough to look again for somebody closer to its attribute."""
+    """A rendezvous is due to look again for a node closer to its attribute."""
 
     attribute: str
 
 
 class Doubts:
-    """The attributes of which this node may not be the only rendezvous, and how often it looked.
+    """Makes this node look again for closer nodes where it may not be the only rendezvous of an attribute.
 
-    It looks again if somebody closer is gone, or who keeps its filters. Whoever is gone may come back without
-    its memory, and so may all others at once: then nobody knows of this node and what is asked for here, and
-    nobody will tell it. So it looks by itself: soon, and then at least as often as events are kept for those
-    who were elsewhere, so that it is sent what it missed. Who is asked in a lookup knows of it again.
+    It looks again if a closer node is gone, or a keeper of its filters. A lost node may come back without its
+    memory, and so may all others at once: then nobody knows of this node and its subscriptions, and nobody
+    will tell it. So it looks by itself: soon, and then at least as often as events are kept for returning
+    routes, so that it is sent what it missed. The nodes that its lookup asks know of it again.
     """
 
     def __init__(self, config: ContentConfig, elections: Elections, table: FilterTable, out: Outbox) -> None:
@@ -279,11 +304,11 @@ class Doubts:
         self._until: dict[str, float] = {}
 
     def begin(self, attribute: str, now: float) -> None:
-        """Look for a period, since somebody closer was there and is not found, or nobody is."""
+        """Look again for a period, since a closer node is lost, or no other node answered."""
         self._begin(attribute, now + self._config.refresh)
 
     def handle_keeper_loss(self, attribute: str, now: float) -> None:
-        """Look for a while, since one is gone who keeps our filters as rendezvous."""
+        """Look again for a while, since a keeper of the filters that we hold as rendezvous is lost."""
         self._begin(attribute, now + 2 * self._config.avoided)
 
     def _begin(self, attribute: str, until: float) -> None:
@@ -295,7 +320,7 @@ class Doubts:
         self._set_timer(attribute)
 
     def look_again(self, timer: LookDue, now: float) -> None:
-        """Look again, unless another is the rendezvous now, or it makes no difference here."""
+        """Look again, unless another node is the rendezvous now, or nobody here would benefit."""
         attribute = timer.attribute
         if not self._is_open(attribute) or now >= self._until[attribute]:
             del self._until[attribute], self._looks[attribute]
@@ -305,7 +330,7 @@ class Doubts:
         self._set_timer(attribute)
 
     def _is_open(self, attribute: str) -> bool:
-        """Whether somebody waits here for what others may be told, or others for what is said here."""
+        """Return whether subscriptions here may miss events, or events here may miss subscriptions."""
         is_asked = attribute in self._table.attributes and attribute in self._elections.held
         return is_asked or self._elections.is_lost(attribute)
 

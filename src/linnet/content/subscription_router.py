@@ -1,88 +1,69 @@
-"""Subscriptions on their way up: what this node asks of the next one, for itself and for those below it."""
+"""Subscriptions on their way up: requests to next hops, for this node and for the routes below it."""
 
 from __future__ import annotations
 
-from linnet.content.config import ContentConfig
+from msgspec import Struct
+
 from linnet.content.filter_backup import Backups
-from linnet.content.filter_table import Filters, FilterTable
+from linnet.content.filter_table import Filters
 from linnet.content.messages import REPLACED, Replace, Subscribe, Subscribed
 from linnet.content.predicate import Predicate
-from linnet.content.reach import Reach
 from linnet.content.rendezvous import PENDING, Elections, Verdict
-from linnet.content.routes import RouteBook
+from linnet.content.routes import Station
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
-from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
 Waiter = tuple[PeerId, int]
-"""Who waits for an answer, and under which number it asked."""
+"""A peer that waits for an answer, and the number of its request."""
 
 
 class SubscribeDue(Timer, frozen=True, gc=False):
-    """The next hop has not said in time whether a predicate stands."""
+    """The next hop has not answered in time whether a predicate stands."""
 
     number: int
 
 
-class _Ask:
-    """One predicate that was told to the next hop, or will be when that is known."""
+class _Ask(Struct, eq=False):
+    """One predicate that was sent to the next hop, or will be when that is known."""
 
-    __slots__ = ("attribute", "hops", "moved", "peer", "predicate", "tries", "waiters")
-
-    def __init__(self, attribute: str, predicate: Predicate, hops: int, waiters: list[Waiter]) -> None:
-        self.attribute = attribute
-        self.predicate = predicate
-        self.hops = hops
-        self.waiters = waiters
-        self.peer: PeerId | None = None
-        self.tries = 0
-        self.moved = False
+    attribute: str
+    predicate: Predicate
+    hops: int
+    waiters: list[Waiter]
+    moved: bool = False
+    peer: PeerId | None = None
+    tries: int = 0
 
 
 class SubscriptionRouter:
-    """What was told to whom, and what is still open."""
+    """Sends predicates to next hops, and remembers which were sent and which answers are open."""
 
-    def __init__(
-        self,
-        ours: PeerId,
-        config: ContentConfig,
-        elections: Elections,
-        reach: Reach,
-        table: FilterTable,
-        backups: Backups,
-        book: RouteBook,
-        out: Outbox,
-    ) -> None:
-        self._ours = ours
-        self._out = out
-        self._config = config
+    def __init__(self, station: Station, elections: Elections, backups: Backups) -> None:
+        self._station = station
         self._elections = elections
-        self._reach = reach
-        self._table = table
         self._backups = backups
-        self._book = book
         self._number = 0
         self._open: dict[int, _Ask] = {}
         self._parked: dict[str, list[_Ask]] = {}
-        """What waits for a lookup."""
+        """Requests that wait for a lookup, by attribute."""
         self._told: dict[str, Filters] = {}
-        """What the next hop was told in this period, by attribute."""
+        """The predicates that the next hop was sent in this period, by attribute."""
         self._next: dict[str, Contact] = {}
         self._elsewhere: dict[str, None] = {}
-        """Attributes whose next hop was another before, in this period: it may have missed something."""
+        """Attributes whose next hop has changed in this period: the new one may have missed something."""
         self._said: dict[str, tuple[tuple[Contact, ...], Contact | None]] = {}
-        """What it was told beside."""
+        """The keepers and the shortcut that the next hop was sent, by attribute."""
 
     @property
     def next_hops(self) -> dict[PeerId, None]:
-        """Peers that send us what we asked for."""
+        """Peers that send us the events that we asked for."""
         return {contact.peer: None for contact in self._next.values()}
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is open."""
+        """Whether no request is open."""
         return not self._open and not self._parked
 
     def tell(
@@ -94,7 +75,7 @@ class SubscriptionRouter:
         now: float,
         moved: bool = False,
     ) -> None:
-        """Have the next hop send what a predicate accepts, unless it was told already."""
+        """Have the next hop send the events that a predicate accepts, unless it was asked already."""
         added = self._told.setdefault(attribute, Filters()).add(predicate)
         if added.covered and not self._has_news(attribute, now):
             for ask in [*self._open.values(), *self._parked.get(attribute, ())]:
@@ -103,9 +84,7 @@ class SubscriptionRouter:
                     return
             self._answer(waiters, None)
             return
-        ask = _Ask(attribute, added.stands, hops, waiters)
-        ask.moved = moved
-        self._ask_next_hop(ask, now)
+        self._ask_next_hop(_Ask(attribute, added.stands, hops, waiters, moved), now)
 
     def _ask_next_hop(self, ask: _Ask, now: float) -> None:
         decided = self._elections.decide(ask.attribute, now)
@@ -128,87 +107,91 @@ class SubscriptionRouter:
         self._backups.note_named(decided.peer, keepers)
         text, moved = ask.predicate.text, ask.moved or ask.attribute in self._elsewhere
         message = Subscribe(self._number, ask.attribute, text, ask.hops, moved, keepers, shortcut)
-        self._reach.send(decided, message)
-        if self._config.reliable:
+        self._station.reach.send(decided, message)
+        if self._station.config.reliable:
             ask.peer = decided.peer
             self._open[self._number] = ask
-            self._out.set_timer(self._wait(ask), SubscribeDue(self._number))
+            self._station.out.set_timer(self._wait(ask), SubscribeDue(self._number))
         if is_another:
             self._tell_rest(ask, now)
 
     def _tell_rest(self, ask: _Ask, now: float) -> None:
-        """A next hop that was another before was told one predicate: tell it all others, since the one before
-        was told that nothing counts any more."""
+        """Send a new next hop all other predicates too: the old one was told that they no longer count."""
         told = self._told[ask.attribute] = Filters()
         told.add(ask.predicate)
-        for predicate in self._table.asked(ask.attribute):
+        for predicate in self._station.table.asked(ask.attribute):
             self.tell(ask.attribute, predicate, 0, [], now, moved=True)
 
     def _beside(self, attribute: str, now: float) -> tuple[tuple[Contact, ...], Contact | None]:
-        """What the next hop is told beside what is asked for: who can name this node's routes in its place,
-        which nobody has to if it has none; and where to send past it, if it has but one."""
-        routes = self._table.routes(attribute)
-        others = [route for route in routes if route != self._ours]
+        """Return what a subscription tells the next hop beside its predicate: keepers and a shortcut.
+
+        The keepers can name this node's routes in its place; there are none if it has no routes. The shortcut
+        is the route to send to past this node, if it is the only one."""
+        routes = self._station.table.routes(attribute)
+        others = [route for route in routes if route != self._station.ours]
         keepers = self._backups.contacts(now) if others else ()
-        if not self._config.redirect or len(routes) != 1 or not others:
+        if not self._station.config.redirect or len(routes) != 1 or not others:
             return keepers, None
-        return keepers, self._book.shortcut(others[0], attribute) or self._book.contact(others[0])
+        return keepers, self._station.book.shortcut(others[0], attribute) or self._station.book.contact(
+            others[0]
+        )
 
     def _has_news(self, attribute: str, now: float) -> bool:
-        """Whether the next hop has to be told though it sends us enough: who stands in is another, or it may
-        not send past us any more. All the way up: there may be a shortcut past any node on it."""
+        """Return whether the keepers or the shortcut changed, so that a next hop needs news of them.
+
+        The news goes all the way up: there may be a shortcut past any node on the way."""
         return attribute in self._next and self._said.get(attribute) != self._beside(attribute, now)
 
     def _leave_next_hop(self, attribute: str, chosen: Contact | None = None) -> None:
-        """Tell a next hop that another one is that now."""
+        """Tell a next hop that it no longer is one."""
         old = self._next.get(attribute)
         if old is None or (chosen is not None and old.peer == chosen.peer):
             return
         del self._next[attribute]
-        self._reach.answer(old.peer, Replace(attribute, ()))
+        self._station.reach.answer(old.peer, Replace(attribute, ()))
 
     def handle_answer(self, peer: PeerId, message: Subscribed, now: float) -> None:
         """Note that a predicate stands all the way, or ask another way."""
         ask = self._open.get(message.number)
         if ask is None or ask.peer != peer:
-            self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Subscribed"))
+            self._station.out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.STALE, note="Subscribed"))
             return
         del self._open[message.number]
-        self._out.cancel_timer(SubscribeDue(message.number))
+        self._station.out.cancel_timer(SubscribeDue(message.number))
         if message.reason is None:
             self._answer(ask.waiters, None)
             return
-        self._elections.avoid(peer, now)
+        self._elections.suspects.avoid(peer, now)
         self._ask_again(ask, now)
 
     def handle_timeout(self, timer: SubscribeDue, now: float) -> None:
-        """Ask once more, and in the end by another way."""
+        """Ask once more, or by another way when all tries are spent."""
         ask = self._open.pop(timer.number, None)
         if ask is None or ask.peer is None:
             return
         ask.tries += 1
-        if ask.tries % self._config.tries == 0:
-            self._elections.avoid(ask.peer, now)
+        if ask.tries % self._station.config.tries == 0:
+            self._elections.suspects.avoid(ask.peer, now)
         self._ask_again(ask, now)
 
     def _ask_again(self, ask: _Ask, now: float) -> None:
-        if ask.tries >= self._config.tries * self._config.tries:
+        if ask.tries >= self._station.config.tries * self._station.config.tries:
             note = f"a subscription under {ask.attribute}"
-            self._out.record(Record(Kind.DROPPED, peer=ask.peer, reason=Reason.TIMEOUT, note=note))
+            self._station.out.record(Record(Kind.DROPPED, peer=ask.peer, reason=Reason.TIMEOUT, note=note))
             self._answer(ask.waiters, Reason.TIMEOUT)
             return
         self._ask_next_hop(ask, now)
 
     def resume(self, attribute: str, now: float) -> None:
-        """Ask what waited for a lookup."""
+        """Send the requests that waited for a lookup."""
         for ask in self._parked.pop(attribute, ()):
             self._ask_next_hop(ask, now)
 
     def handle_link_down(self, peer: PeerId, now: float) -> None:
-        """Tell another all that was told to a peer that is gone."""
+        """Send another next hop all predicates that a lost one was sent."""
         for number, ask in [each for each in self._open.items() if each[1].peer == peer]:
             del self._open[number]
-            self._out.cancel_timer(SubscribeDue(number))
+            self._station.out.cancel_timer(SubscribeDue(number))
             self._ask_next_hop(ask, now)
         for attribute in [name for name, contact in self._next.items() if contact.peer == peer]:
             del self._next[attribute]
@@ -216,36 +199,38 @@ class SubscriptionRouter:
             self.retell(attribute, now)
 
     def retell(self, attribute: str, now: float) -> None:
-        """Tell all that is asked for under an attribute, as if nothing had been told."""
+        """Send all predicates of an attribute again, as if none had been sent."""
         self._told.pop(attribute, None)
-        for predicate in self._table.asked(attribute):
+        for predicate in self._station.table.asked(attribute):
             self.tell(attribute, predicate, 0, [], now, moved=True)
 
     def withdraw(self, attribute: str) -> None:
-        """Tell the next hop what is still asked for, since something is not any more."""
+        """Tell the next hop which predicates still count, since some no longer do."""
         contact = self._next.get(attribute)
         if contact is None:
             self._told.pop(attribute, None)
             return
-        asked = self._table.asked(attribute)
+        asked = self._station.table.asked(attribute)
         if len(asked) > REPLACED:
             note = f"{len(asked)} filters under {attribute} are left to end by themselves"
-            self._out.record(Record(Kind.CONTROL, peer=contact.peer, reason=Reason.TOO_MANY, note=note))
+            self._station.out.record(
+                Record(Kind.CONTROL, peer=contact.peer, reason=Reason.TOO_MANY, note=note)
+            )
             return
         if [*asked] == [*self._told.get(attribute, ())]:
             return
         self._told[attribute] = asked
         texts = tuple(each.text for each in asked)
-        self._reach.send(contact, Replace(attribute, texts))
+        self._station.reach.send(contact, Replace(attribute, texts))
         if not texts:
             del self._next[attribute], self._told[attribute]
 
     def begin_period(self, now: float) -> None:
-        """Tell all anew as it comes, and at once where the way is another."""
+        """Start a period: predicates are sent again as they come, and at once to a next hop that is new."""
         self._told.clear()
         self._elsewhere.clear()
         for attribute, contact in list(self._next.items()):
-            if attribute not in self._table.attributes:
+            if attribute not in self._station.table.attributes:
                 del self._next[attribute]
                 continue
             decided = self._elections.decide(attribute, now)
@@ -254,7 +239,7 @@ class SubscriptionRouter:
 
     def _answer(self, waiters: list[Waiter], reason: Reason | None) -> None:
         for peer, number in waiters:
-            self._reach.answer(peer, Subscribed(number, reason))
+            self._station.reach.answer(peer, Subscribed(number, reason))
 
     def _wait(self, ask: _Ask) -> float:
-        return float(self._config.resend * 2 ** (ask.tries % self._config.tries))
+        return float(self._station.config.resend * 2 ** (ask.tries % self._station.config.tries))

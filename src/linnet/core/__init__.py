@@ -1,5 +1,5 @@
-"""The vocabulary of the machines: inputs, effects, limits, reasons, errors, what a store is.
+"""The vocabulary of the machines: inputs, effects, limits, reasons, errors and the store interface.
 
-A machine is sans-IO: it opens no socket, reads no clock, draws no luck of its own and starts no
-task. It has one entry, ``handle(input, now) -> list[Effect]``; drivers perform what it returns.
+A machine is sans-IO: it opens no socket, reads no clock, draws no random numbers of its own and starts no
+task. It has one entry, ``handle(input, now) -> list[Effect]``; drivers perform the effects that it returns.
 """

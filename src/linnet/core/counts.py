@@ -1,8 +1,8 @@
-"""Numbers with what they count, as people read them."""
+"""Numbers with their nouns, as people read them."""
 
 from __future__ import annotations
 
 
 def counted(count: int, noun: str, many: str | None = None) -> str:
-    """A number with what it counts; `many` is the plural where that is not the noun with an s."""
+    """Return a number with its noun; `many` is the plural where that is not the noun with an s."""
     return f"{count:,} {noun if count == 1 else many or f'{noun}s'}"

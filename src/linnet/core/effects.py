@@ -1,7 +1,7 @@
-"""What a machine asks of its driver. The inputs are the other half: `linnet.core.inputs`.
+"""Effects: what a machine asks of its driver. The inputs are the other half: `linnet.core.inputs`.
 
-Effects are performed in order. A trace record is an effect as well; it is defined in
-`linnet.trace`, since it is a contract with readers of its own.
+Effects are performed in order. A trace record is an effect as well; it is defined in `linnet.trace`, since it
+is a contract with readers of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Send(Struct, Generic[M_co], frozen=True, gc=False):
 
 
 class Hold(Struct, frozen=True, gc=False):
-    """Keep a link to this peer open for a purpose. `linnet.peer` counts these and dials.
+    """Keep a link to this peer open for a purpose. `linnet.peer` counts the holds and dials.
 
     The first hold on a peer dials it, and redials with back-off until the last is released.
     """
@@ -39,35 +39,36 @@ class Hold(Struct, frozen=True, gc=False):
 
 
 class Release(Struct, frozen=True, gc=False):
-    """This purpose needs the link no longer; the last release of both ends closes it."""
+    """End the hold of a purpose on a link; the last release of both ends closes the link."""
 
     peer: PeerId
     purpose: str
 
 
 class Blame(Struct, frozen=True, gc=False):
-    """This peer sent what it must not. `linnet.peer` counts these and hangs up on too many."""
+    """Report that this peer broke the protocol. `linnet.peer` counts the reports and hangs up after too
+    many."""
 
     peer: PeerId
     reason: Reason
 
 
 class Dial(Struct, frozen=True, gc=False):
-    """Open a link to this key; ends in `LinkUp` or `DialFailed`. Nothing if there is one already."""
+    """Open a link to this key; ends in `LinkUp` or `DialFailed`. Does nothing if a link is open already."""
 
     peer: PeerId
     hints: tuple[str, ...]
 
 
 class Probe(Struct, frozen=True, gc=False):
-    """See whether this key answers at these addresses, without keeping a link; ends in `Probed`."""
+    """Test whether this key answers at these addresses, without keeping a link; ends in `Probed`."""
 
     peer: PeerId
     hints: tuple[str, ...]
 
 
 class Announce(Struct, frozen=True, gc=False):
-    """Send these bytes to whoever listens on this local network; nobody answers for their arrival."""
+    """Multicast these bytes on a local network; they may get lost."""
 
     network: bytes
     datagram: bytes
@@ -76,19 +77,19 @@ class Announce(Struct, frozen=True, gc=False):
 class Meet(Struct, frozen=True, gc=False):
     """Learn which device holds this key of a local network; ends in `Met` or `NotMet`.
 
-    What was opened for it becomes a link, unless there is one to that device already.
+    The connection that is opened for it becomes a link, unless there is one to that device already.
     """
 
     network: bytes
     lan: bytes
-    """The key that was announced there."""
+    """The key that the device announced there."""
     own: bytes
     """The key that we announce there."""
     hints: tuple[str, ...]
 
 
 class HangUp(Struct, frozen=True, gc=False):
-    """Close the link to this peer after what was sent before; ends in `LinkDown` with this reason."""
+    """Close the link to this peer after sending what is queued; ends in `LinkDown` with this reason."""
 
     peer: PeerId
     reason: Reason
@@ -122,6 +123,6 @@ class Reply(Struct, Generic[R_co], frozen=True, gc=False):
 
 
 class AfterCommit(Struct, Generic[E_co], frozen=True, gc=False):
-    """Perform these once all that was written to the store so far is durable: they promise something."""
+    """Perform these effects once all writes to the store so far are durable: they promise something."""
 
     effects: tuple[E_co, ...]

@@ -3,14 +3,15 @@
 ::
 
     LinnetError
-    ├── LocalError              we were used wrongly; the message says what to do
+    ├── LocalError              our caller is at fault; the message says what to do
     │   ├── BadText             an id, address or name that a person typed is wrong
-    │   ├── Refused             a limit or a rule stands against it; carries a `Reason`
+    │   ├── Refused             a limit or a rule forbids it; carries a `Reason`
     │   ├── StoreError          the store cannot be opened, read or written
-    │   │   └── StoreLost       it is not the one that was here: to go on would fork this device's chains
+    │   │   ├── StoreLost       it is gone or too old: to go on would fork this device's chains
+    │   │   └── CellsDamaged    stored values are damaged; carries the sound ones
     │   ├── TraceError          a trace cannot be opened or read
     │   └── ConfigError         the configuration is wrong; names file and line
-    └── RemoteError             a peer sent what it must not; carries a `Reason`
+    └── RemoteError             a peer broke the protocol; carries a `Reason`
         ├── MalformedMessage    bytes that are no message of ours, or break a limit
         └── InvalidEvent        an event that fails a check
 
@@ -23,19 +24,19 @@ from linnet.core.reasons import Reason
 
 
 class LinnetError(Exception):
-    """The root of everything that Linnet raises on purpose."""
+    """The root of all errors that Linnet raises on purpose."""
 
 
 class LocalError(LinnetError):
-    """Our own side asked for something impossible."""
+    """The caller on our own side asked for something impossible."""
 
 
 class BadText(LocalError):
-    """Something that a person typed does not mean what it should."""
+    """A text that a person typed does not parse as what it should be."""
 
 
 class Refused(LocalError):
-    """A limit or a rule stands against what was asked."""
+    """A limit or a rule forbids what was asked."""
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else str(reason))
@@ -51,6 +52,20 @@ class StoreLost(StoreError):
     """The store is gone, or older than it was: to go on would fork the chains of this device."""
 
 
+class CellsDamaged(StoreError):
+    """Stored values of a space differ from what was written there."""
+
+    def __init__(
+        self, detail: str, space: str, keys: tuple[bytes, ...], sound: tuple[tuple[bytes, bytes], ...] = ()
+    ) -> None:
+        super().__init__(detail)
+        self.space = space
+        self.keys = keys
+        """Their keys, as far as these can be read: keys are damaged, too."""
+        self.sound = sound
+        """The undamaged values that a scan of the space found."""
+
+
 class TraceError(LocalError):
     """A trace cannot be opened or read."""
 
@@ -60,7 +75,7 @@ class ConfigError(LocalError):
 
 
 class RemoteError(LinnetError):
-    """A peer's fault: never a reason for us to stop."""
+    """A peer is at fault: never a reason for us to stop."""
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else str(reason))
@@ -69,11 +84,11 @@ class RemoteError(LinnetError):
 
 
 class MalformedMessage(RemoteError):
-    """Foreign bytes that are no message of ours, or break one of its limits."""
+    """Bytes from a peer that are no message of ours, or break one of its limits."""
 
     def __init__(self, detail: str, reason: Reason = Reason.MALFORMED) -> None:
         super().__init__(reason, detail)
 
 
 class InvalidEvent(RemoteError):
-    """An event that fails a check; nothing of it may be used."""
+    """An event that fails a check; no part of it may be used."""

@@ -1,4 +1,4 @@
-"""What two nodes tell each other first on a link."""
+"""The greeting that two nodes exchange first on a link."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class Hello(Struct, frozen=True, array_like=True, tag=0):
     newest: Annotated[int, Meta(ge=1, le=255)]
     """Newest wire version spoken."""
     protocols: Annotated[dict[Name, Annotated[int, Meta(ge=1, le=255)]], Meta(max_length=64)]
-    """Protocols with their versions; one that the other side lacks is never used with it."""
+    """Protocols with their versions; the link uses none that the other side lacks."""
     roles: Annotated[tuple[Name, ...], Meta(max_length=16)] = ()
-    """What this node offers: ``tracker``, ``storage``."""
+    """The services that this node offers: ``tracker``, ``storage``."""
     max_frame: Annotated[int, Meta(ge=65_536, le=2**31)] = 1 << 20
     """The largest frame that this node reads."""
     listens: Hints = ()
-    """Where this node may be dialled, as it believes."""
+    """The addresses at which this node believes that it can be dialled."""
     agent: Annotated[str, Meta(max_length=64)] = ""
     """Program and version, for people."""
 
     def speaks(self, other: Hello) -> bool:
-        """Whether there is a wire version that both speak."""
+        """Return whether there is a wire version that both nodes speak."""
         return self.oldest <= other.newest and other.oldest <= self.newest

@@ -1,4 +1,4 @@
-"""The names of things, as the machines see them: plain bytes with a type each."""
+"""Identifiers as the machines see them: plain bytes with a type each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from linnet.core.limits import LARGEST_COUNT
 
 PeerId = NewType("PeerId", bytes)
-"""A device's Ed25519 public key: what a link is authenticated to, and what is dialled."""
+"""A device's Ed25519 public key: the address that is dialled, and the identity that links authenticate."""
 
 AuthorId = NewType("AuthorId", bytes)
 """A person's Ed25519 public key, or the pseudonym that stands for it in a private topic."""
@@ -18,12 +18,12 @@ DeviceId = NewType("DeviceId", bytes)
 """The first eight bytes of the SHA-256 of a device key; names a device of an author."""
 
 TopicId = NewType("TopicId", bytes)
-"""32 bytes that name what is subscribed to, whatever the way to subscribe."""
+"""32 bytes that name the object of a subscription, whatever the way to subscribe."""
 
 EventId = NewType("EventId", bytes)
 """The SHA-256 of an event; see `linnet.event`."""
 
-# The same, with the lengths that a decoder of foreign bytes insists on.
+# The same, with the lengths that a decoder of bytes from peers insists on.
 WirePeerId = Annotated[PeerId, Meta(min_length=32, max_length=32)]
 WireAuthorId = Annotated[AuthorId, Meta(min_length=32, max_length=32)]
 WireDeviceId = Annotated[DeviceId, Meta(min_length=8, max_length=8)]
@@ -34,13 +34,14 @@ WireSignature = Annotated[bytes, Meta(min_length=64, max_length=64)]
 Count = Annotated[int, Meta(ge=0, le=LARGEST_COUNT)]
 
 Hint = Annotated[str, Meta(min_length=1, max_length=128)]
-"""Where a peer may be dialled: ``tls://host:port`` or ``wss://host:port``."""
+"""An address at which a peer may be dialled: ``tls://host:port``, ``wss://host:port``, or as its transport
+writes it."""
 
 Hints = Annotated[tuple[Hint, ...], Meta(max_length=8)]
 
 
 class Contact(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """A peer and where it may be dialled; no hints: it cannot be, it will open the link itself."""
+    """A peer and the addresses at which it may be dialled; without any, it opens the link itself."""
 
     peer: WirePeerId
     hints: Hints = ()

@@ -1,4 +1,4 @@
-"""What can happen to a machine. The effects are the other half: `linnet.core.effects`."""
+"""Inputs: what can happen to a machine. The effects are the other half: `linnet.core.effects`."""
 
 from __future__ import annotations
 
@@ -21,62 +21,62 @@ class LinkUp(Struct, frozen=True, gc=False):
     peer: PeerId
     hello: Hello
     dialed: bool
-    """Whether we opened it."""
+    """Whether we dialled."""
 
 
 class LinkDown(Struct, frozen=True, gc=False):
-    """The link is gone; what was unsent or unacknowledged may be lost."""
+    """The link is closed; unsent or unacknowledged messages may be lost."""
 
     peer: PeerId
     reason: Reason
 
 
 class DialFailed(Struct, frozen=True, gc=False):
-    """No link came of a `Dial`; the driver has given up on this attempt."""
+    """A `Dial` failed to open a link; the driver has given up this attempt."""
 
     peer: PeerId
     reason: Reason
 
 
 class Probed(Struct, frozen=True, gc=False):
-    """What came of a `Probe`: reachable if there is no reason."""
+    """The outcome of a `Probe`: reachable if there is no reason."""
 
     peer: PeerId
     reason: Reason | None
 
 
 class LocalNetwork(Struct, frozen=True, gc=False):
-    """A network that this device is on, as the driver sees it."""
+    """A local network that this device is on, as the driver sees it."""
 
     network: bytes
-    """What it is called here, and nowhere else: see `linnet.edge.lan_keys`."""
+    """The id of the network on this device alone: see `linnet.edge.announcement`."""
     day: int
     """Days since 1970: keys and ports of a local network last no longer than one."""
     port: int
-    """Where this device takes links from this network today."""
+    """The port at which this device accepts links from this network today."""
     name: str
-    """For people."""
+    """The name of the network, for people."""
 
 
 class NetworkIs(Struct, frozen=True, gc=False):
-    """The networks that this device is on now, all of them."""
+    """All networks that this device is on now."""
 
     networks: tuple[LocalNetwork, ...]
 
 
 class Heard(Struct, frozen=True, gc=False):
-    """Somebody, perhaps this node, sent this to all on a local network; all of it is foreign."""
+    """A datagram that was multicast on a local network, perhaps by this node; nothing in it is trusted."""
 
     network: bytes
     source: str
-    """The IP address that it came from."""
+    """The IP address of the sender."""
     datagram: bytes
 
 
 class Met(Struct, frozen=True, gc=False):
-    """Whoever announces this key on this network is this device: both keys are proved.
+    """The device that announces this key on this network is known: both keys are proved.
 
-    Told at both ends, also where the other one asked.
+    Both ends get it, also where the other one asked.
     """
 
     network: bytes
@@ -85,7 +85,7 @@ class Met(Struct, frozen=True, gc=False):
 
 
 class NotMet(Struct, frozen=True, gc=False):
-    """Nothing came of a `Meet`."""
+    """A `Meet` failed."""
 
     network: bytes
     lan: bytes
@@ -93,26 +93,26 @@ class NotMet(Struct, frozen=True, gc=False):
 
 
 class Received(Struct, Generic[M_co], frozen=True, gc=False):
-    """A decoded message from a peer; its content is still foreign."""
+    """A decoded message from a peer; its content is not checked yet."""
 
     peer: PeerId
     message: M_co
 
 
 class Congested(Struct, frozen=True, gc=False):
-    """The outbox towards this peer is past its high mark."""
+    """The outbox to this peer is above its high mark."""
 
     peer: PeerId
 
 
 class Drained(Struct, frozen=True, gc=False):
-    """The outbox towards this peer is below its low mark again."""
+    """The outbox to this peer is below its low mark again."""
 
     peer: PeerId
 
 
 class TimerFired(Struct, Generic[T_co], frozen=True, gc=False):
-    """A timer that was set, and neither cancelled nor set again, has run out."""
+    """A timer ran out that was neither cancelled nor set again."""
 
     timer: T_co
 

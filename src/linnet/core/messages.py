@@ -1,4 +1,4 @@
-"""What every message between nodes is: a frozen value with a tag of its own, an array on the wire."""
+"""The base of all messages between nodes: frozen values with a tag each, arrays on the wire."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ class Message(Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def cost(self) -> int:
-        """As how many messages it counts, of those that a peer may send in a while."""
+        """The number of messages that it counts as, against the allowance of the peer that sends it."""
         return 1
 
 
 class BulkMessage(Message, frozen=True):
-    """Base of messages of which there are as many as there is to be told. Who sends more than it may, or
-    answers what nobody asked, is blamed by the part that hears it."""
+    """Base of bulk messages, as many as there is content to transfer, which do not count against the sender's
+    allowance. The part that receives them blames a peer that sends too many, or answers a question nobody
+    asked."""
 
     @property
     def cost(self) -> int:
@@ -26,10 +27,10 @@ class BulkMessage(Message, frozen=True):
         return 0
 
 
-class TopicMessage(BulkMessage, frozen=True):
-    """Base of what several ways to subscribe spread events with: it goes to the one that holds its topic."""
+class TopicMessage(Message, frozen=True):
+    """Base of messages that several parts receive: each goes to the part that holds its topic."""
 
     @property
     def topic(self) -> TopicId:
-        """What it is about."""
+        """The topic that the message is about."""
         raise NotImplementedError

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Every named reason. A new limit brings its own; nothing ends without one."""
+    """All named reasons. A new limit adds its own; nothing ends without a reason."""
 
     # An event or message was rejected.
     MALFORMED = "malformed"
@@ -26,7 +26,7 @@ class Reason(StrEnum):
     IN_USE = "in_use"
     UNKNOWN = "unknown"
 
-    # A room's rules, or its members, say no.
+    # The rules of a room, or its members, forbid it.
     NOT_ALLOWED = "not_allowed"
     NOT_A_MEMBER = "not_a_member"
     BANNED = "banned"
@@ -44,12 +44,12 @@ class Reason(StrEnum):
     REPEATED_NONCE = "repeated_nonce"
     DUPLICATE = "duplicate"
 
-    # Someone without a tracker is not believed.
+    # A peer of an overlay without trackers is not believed.
     IMPLAUSIBLE_FILTER = "implausible_filter"
     PROBING = "probing"
     NOT_IN_TOPIC = "not_in_topic"
 
-    # A group's keys do not allow it, or what came does not fit them.
+    # The keys of a group do not allow it, or the message does not fit them.
     DESYNCED = "desynced"
     EQUIVOCATION = "equivocation"
     UNKNOWN_MEMBER = "unknown_member"
@@ -65,13 +65,13 @@ class Reason(StrEnum):
     GROUP_FULL = "group_full"
     BEFORE_JOINING = "before_joining"
 
-    # A place's state is not the one whose hash its voice signed.
+    # The state of a place differs from the signed hash.
     STATE_MISMATCH = "state_mismatch"
 
-    # What was said was taken back.
+    # A message was redacted.
     REDACTED = "redacted"
 
-    # Something accepted was given up.
+    # Something was given up after it had been accepted.
     GAP_UNFILLED = "gap_unfilled"
     QUEUE_FULL = "queue_full"
     SUBSCRIBER_SLOW = "subscriber_slow"
@@ -111,11 +111,12 @@ class Reason(StrEnum):
     UNREACHABLE_INBOUND = "unreachable_inbound"
     TOO_MANY_LINKS = "too_many_links"
 
-    # The node itself.
+    # The node itself is the reason.
     CLOCK_STEP = "clock_step"
     BUG = "bug"
 
     @classmethod
     def _missing_(cls, value: object) -> Reason | None:
-        """A newer node may give a reason that we do not know: that is no reason to hang up on it."""
+        """Read an unknown reason, which a newer node may send, as `UNKNOWN`: it is no cause to hang up on
+        it."""
         return cls.UNKNOWN if isinstance(value, str) and 0 < len(value) <= 64 else None

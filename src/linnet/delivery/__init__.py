@@ -1,1 +1,1 @@
-"""Getting every event to everyone: flood, duplicates, gaps, subscriptions, receipts."""
+"""Delivery of every event to every subscriber: flooding, duplicates, gaps, subscriptions, receipts."""

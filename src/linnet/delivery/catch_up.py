@@ -1,10 +1,10 @@
-"""Catching up: the history of a topic from a storage node, then on with what comes, without a seam.
+"""Catching up: reads history of a topic from a storage node, then goes on with live events, without a gap.
 
-What this node has of it comes first, as far as it begins at the beginning; all of it, if nobody else can
-be asked.
+The history in this node's own log comes first, as far as it starts at the beginning of each chain; all of it
+is read if nobody else can be asked.
 
-What arrives live meanwhile waits. When the storage node has no more, what waited follows, less
-what history had already; a hole between the two is asked for once more, then named.
+Live events wait meanwhile. When the storage node has no more history, they follow, without those that history
+had already. A hole between the two is asked for once more, then reported as missed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable
 
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Timer
+from linnet.core.timers import TopicTimer
 from linnet.delivery.chain import ChainKey
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import CaughtUp, Item, Missed
@@ -22,21 +22,20 @@ from linnet.event.event import Verified
 from linnet.machine.outbox import Outbox
 
 _SEAM_TRIES = 5
-"""Times that history is asked for again when live events do not join on to it."""
+"""How often history is asked for again when the live events do not join on to it."""
 _SEAM_PAUSE = 0.5
 _NONE_PAUSE = 1.0
-"""Seconds that a storage node may still appear after word came that there is none."""
+"""Seconds in which a storage node may still appear after a tracker said that there is none."""
 
 
-class HistoryDue(Timer, frozen=True, gc=False):
-    """Whoever was asked for history took too long, or is to be asked again."""
+class HistoryDue(TopicTimer, frozen=True, gc=False):
+    """A source took too long to send history, or history is to be asked for again."""
 
-    topic: TopicId
     subscription: int
 
 
 class CatchUp:
-    """One subscription on its way through history."""
+    """The state of one subscription that reads history."""
 
     def __init__(
         self,
@@ -49,14 +48,14 @@ class CatchUp:
         own: PeerId | None = None,
         own_chain: ChainKey = b"",
     ) -> None:
-        """With `own`, this node's own log is read as well; it answers as a storage node would."""
+        """With `own`, this node's own log is read as well, as if it were a storage node."""
         self._out = out
         self._own = own
         self._own_chain = own_chain
         self._is_own = False
         """Whether the pages come from our own log."""
         self._failure: Reason | None = None
-        """Why nobody else could be asked, if our own log is read for that reason."""
+        """Why no other source was available, if our own log is read for that reason."""
         self._is_alone = False
         self._topic = topic
         self._links = links
@@ -72,20 +71,22 @@ class CatchUp:
         self._next: dict[ChainKey, int] = {}
         self._waiting: list[Verified] = []
         self._waiting_events = 0
+        self._damaged: dict[Missed, bool] = {}
+        """Ranges that are damaged in our own log, and whether other nodes have supplied them since."""
         self._overflowed = False
         self._seam_tries = 0
         self._begins_at: float | None = None
         self._evicted = False
         self._paused = False
-        """Whether the next page waits for the application."""
+        """Whether the next page waits for the application to make room."""
         self._at_seam = False
-        """Whether all pages were read, and history is asked once more for what joins on."""
+        """Whether all pages were read and history is asked once more for the events that join on."""
         self.over = False
 
     def begin(self, storage: Iterable[Contact], is_alone: bool = False) -> None:
-        """Find somebody who has the history; whoever comes to be known later will do as well.
+        """Begin to read history from our own log or a storage node; nodes that are found later serve as well.
 
-        If it is known that nobody will, our own log is all there is.
+        If it is known that there will be no storage node, only our own log is read.
         """
         self._storage = {contact.peer: contact.hints for contact in storage}
         self._is_alone = is_alone
@@ -97,16 +98,16 @@ class CatchUp:
         self._read_own_log()
 
     def set_storage(self, nodes: Iterable[Contact]) -> None:
-        """These nodes keep the topic."""
+        """Replace the known storage nodes of the topic."""
         self._storage = {contact.peer: contact.hints for contact in nodes}
         if self._source is not None:
             return
         if not self._turn_to_next() and not self._storage:
-            # Word that there are none may be older than one that comes just now.
+            # The word that there are none may be older than a storage node that appears just now.
             self._out.set_timer(_NONE_PAUSE, self._timer)
 
     def note_alone(self) -> None:
-        """There is nobody to ask."""
+        """Stop waiting for storage nodes and use our own log: there is no other node to ask."""
         self._is_alone = True
         if self._source is None and self._own is not None:
             self._failure = Reason.NO_STORAGE
@@ -117,32 +118,36 @@ class CatchUp:
         self._ask()
 
     def handle_link_up(self, peer: PeerId) -> None:
-        """A link is open: ask, if it leads to the one that we wait for."""
+        """Ask the storage node that we wait for, if this link leads to it."""
         if peer == self._source and not self._paused:
             self._ask()
 
     @property
     def reached(self) -> dict[ChainKey, int]:
-        """The number in each chain below which everything was handed over or named as missed."""
+        """The number in each chain below which everything was handed over or reported as missed."""
         return self._next
 
     def is_answer(self, peer: PeerId, page: HistoryPage) -> bool:
-        """Whether this page is an answer to what was asked."""
+        """Return whether this page answers our request."""
         return peer == self._source and page.request == self._request and not self.over
 
     def hold_back(self, verified: Verified) -> None:
-        """Let a unit wait that came while history is on its way."""
+        """Hold back a live unit until history was read."""
         self._waiting_events += len(verified.events)
         if self._waiting_events > self._config.buffer_items:
-            # The storage node gets these too: they will be in a later page.
+            # The storage node gets these events too: they will be in a later page.
             self._overflowed = True
             self._waiting.clear()
             self._waiting_events = 0
         else:
             self._waiting.append(verified)
 
+    def note_damage(self, missed: Missed) -> None:
+        """Note that a range is damaged in our own log; it is reported at the end, unless others supply it."""
+        self._damaged.setdefault(missed, False)
+
     def take_page(self, page: HistoryPage, units: Iterable[Verified], room: bool) -> list[Item]:
-        """Take a page in and ask for the next one if there is room; returns the items to hand over."""
+        """Take in a page and ask for the next one if there is room; return the items to hand over."""
         items: list[Item] = []
         for verified in units:
             if not self._is_own or self._failure is not None or self._is_whole(verified):
@@ -170,7 +175,7 @@ class CatchUp:
         return items
 
     def _is_whole(self, verified: Verified) -> bool:
-        """Whether nothing can come before a unit of our own log, whatever others have of its chain."""
+        """Return whether no other node can have an earlier, missing part of this unit's chain."""
         unit = verified.unit
         key = unit.author + unit.device
         if self._since_ms:
@@ -178,7 +183,7 @@ class CatchUp:
         return unit.seq is not None and unit.seq <= self._next.get(key, 0)
 
     def _leave_own_log(self) -> list[Item]:
-        """Our own log is read: on to others, or to the end if that was for want of them."""
+        """Turn to storage nodes after our own log, or finish if the log was read because there are none."""
         self._source, self._is_own = None, False
         if self._failure is not None:
             return self.finish(self._failure)
@@ -190,7 +195,7 @@ class CatchUp:
         return []
 
     def _do_without_others(self, reason: Reason) -> list[Item]:
-        """Nobody else has helped: what our own log holds must do."""
+        """Fall back on our own log, since no other node helped; finish if it was read already."""
         if self._own is None or self._own in self._storage:
             return self.finish(reason)
         self._failure = reason
@@ -198,13 +203,13 @@ class CatchUp:
         return []
 
     def resume(self) -> None:
-        """There is room again: go on with the next page."""
+        """Ask for the next page, since there is room again."""
         if self._paused and not self.over:
             self._paused = False
             self._ask()
 
     def handle_timeout(self) -> list[Item]:
-        """It took too long, or it is time to ask again; returns the items to hand over."""
+        """Ask again or turn to another source; return the items to hand over."""
         if self._at_seam:
             self._ask()
             return []
@@ -215,19 +220,20 @@ class CatchUp:
         return self._pass_over(Reason.TIMEOUT)
 
     def _pass_over(self, reason: Reason) -> list[Item]:
-        """Leave a storage node that does not help for the next one, if there is one."""
+        """Leave a storage node that does not help, and turn to the next one if there is one."""
         if self._source is not None:
             self._out.release(self._source, self._purpose)
         self._source = None
         return [] if self._turn_to_next() else self._do_without_others(reason)
 
     def finish(self, reason: Reason | None) -> list[Item]:
-        """Go live with what waited, which is returned."""
+        """Finish history and go live; return the items that were held back."""
         self.over = True
         items: list[Item] = []
         for verified in _by_number(self._waiting):
             items += self._join(verified)
         self._waiting.clear()
+        items += [missed for missed, is_filled in self._damaged.items() if not is_filled]
         items.append(CaughtUp(self._begins_at, self._evicted, reason))
         self._out.cancel_timer(self._timer)
         if self._source is not None and not self._is_own:
@@ -235,7 +241,7 @@ class CatchUp:
         return items
 
     def _turn_to_next(self) -> bool:
-        """Go to the next storage node that was not tried; returns whether there is one."""
+        """Turn to the next untried storage node; return whether there is one."""
         source = next((peer for peer in self._storage if peer not in self._tried), None)
         if source is None:
             return False
@@ -247,7 +253,7 @@ class CatchUp:
         return True
 
     def _ask(self) -> None:
-        """Ask for the next page, now or when the link is up; not for ever in either case."""
+        """Ask for the next page, now or when the link is up, and limit the wait in both cases."""
         self._at_seam = False
         if self._source is not None and self._source in self._links:
             request = History(self._topic, self._request, self._after, self._since_ms)
@@ -270,7 +276,7 @@ class CatchUp:
         return False
 
     def _join(self, verified: Verified) -> list[Item]:
-        """The events of a unit that follow what was handed over, behind the hole before them if any."""
+        """Return the events of a unit that were not handed over yet, after the hole before them, if any."""
         unit = verified.unit
         if unit.seq is None:
             return list(verified.events)
@@ -280,6 +286,10 @@ class CatchUp:
         if end <= due:
             return []
         self._next[key] = end
+        for missed in self._damaged:
+            is_same = missed.author == unit.author and missed.device == unit.device
+            if is_same and due <= missed.first and unit.seq <= missed.first and missed.last < end:
+                self._damaged[missed] = True
         items: list[Item] = []
         if unit.seq > due:
             items.append(Missed(self._topic, unit.author, unit.device, due, unit.seq - 1, Reason.NOT_HELD))
@@ -287,5 +297,5 @@ class CatchUp:
 
 
 def _by_number(units: list[Verified]) -> list[Verified]:
-    """Each chain in its own order; a subscription that did not ask for order may have them otherwise."""
+    """Sort units so that each chain is in order; a subscription without order may have them mixed."""
     return sorted(units, key=lambda verified: verified.unit.seq or 0)

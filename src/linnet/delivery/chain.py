@@ -1,24 +1,211 @@
 """One chain: the events of one author and device in one topic, as this node has seen them.
 
-It tells duplicates and forks, knows what is missing, and holds back what came too early, so that
-the log and those who asked for order get every chain in its own order.
+It detects duplicates and forks, knows which events are missing, and holds back those that arrive too early,
+so that the log and ordered subscriptions get every chain in its own order.
+
+Its duplicate window is a set of ranges of sequence numbers. Without gaps there is one range, from the first
+to the latest; a gap splits it, a late arrival merges it (Juslenius 2021, section 4.2.2). Beyond its capacity
+the lowest range is given up, and all that lies below counts as seen.
+
+A node dates events by its own clock, since authors' clocks may be hours away from ours. A live event was
+published just now; a peer that resends an event says how long ago it was published. Nodes exchange only
+lengths of time, never times, since each node measures a length by one clock. A clock may be set between the
+two ends of a length: then a peer calls an event hours old though it follows events that we received live,
+or though most other peers say that it was published in our time. We do not believe such a peer. In doubt an
+event is new: an application that is handed too much can see that, one that lacks something cannot.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from linnet.core.errors import InvalidEvent
-from linnet.core.ids import AuthorId, DeviceId, EventId
+from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId
 from linnet.core.reasons import Reason
-from linnet.delivery.moments import Moments
-from linnet.delivery.ranges import Range, SeenRanges
 from linnet.event.event import Verified
 
+MOST_MOMENTS = 32
+"""The most moments remembered of a chain; beyond this, older ones are merged."""
+MOST_ANSWERS = 8
+"""The most peers whose latest answer is remembered: about as many as a node has neighbours."""
+SLACK = 10.0
+"""Seconds by which statements on when an event was published may differ, since messages take time."""
+
+
+class Moments:
+    """Parts of a chain: the first number of each, and when the latest event of the part was published."""
+
+    __slots__ = ("_answers", "_at", "_firsts", "_floor", "_heard")
+
+    def __init__(self) -> None:
+        self._firsts: list[int] = []
+        self._at: list[float] = []
+        self._heard: list[bool] = []
+        """For each part, whether we received it live."""
+        self._floor: tuple[int, float] | None = None
+        """A number, and the time before which nothing from that number on was published."""
+        self._answers: dict[PeerId, tuple[int, int, int, float]] = {}
+        """By peer: the first number that it knows, the first since a moment, the last, and that moment."""
+
+    def note(self, first: int, at: float, *, heard: bool = False, now: float | None = None) -> None:
+        """Note when the events from this number on, up to the next noted one, were published.
+
+        A chain is published in order: a late arrival was published no later than the events that follow it.
+        Unless the events were received live, the time is another node's word, and it cannot be true if it
+        lies before what is known. Then nobody knows, and they may have been published just now.
+        """
+        firsts, times = self._firsts, self._at
+        index = len(firsts)
+        if index and first <= firsts[-1]:
+            index = bisect_right(firsts, first)
+            if index and firsts[index - 1] == first:
+                return
+        if not heard:
+            at = self._believed(first, index, at, now)
+        if index < len(times):
+            at = min(at, times[index])
+        firsts.insert(index, first)
+        times.insert(index, at)
+        self._heard.insert(index, heard)
+        while index and times[index - 1] > at:
+            index -= 1
+            times[index] = at
+        if len(firsts) > MOST_MOMENTS:
+            self._put_together()
+
+    def not_before(self, first: int, at: float) -> None:
+        """Note that the events from this number on were published at this time or later."""
+        self._floor = first, at
+
+    def note_answer(self, peer: PeerId, known: int, first: int, last: int, moment: float) -> None:
+        """Note which event of a range that a peer knows was the first to be published since a moment."""
+        self._answers.pop(peer, None)
+        if len(self._answers) >= MOST_ANSWERS:
+            del self._answers[next(iter(self._answers))]
+        self._answers[peer] = known, first, last, moment
+
+    def _promised(self, number: int) -> float | None:
+        """Return the moment since which an event was published, unless more peers say that it was before."""
+        words = [each for each in self._answers.values() if each[0] <= number <= each[2]]
+        moments = [moment for _, first, _, moment in words if first <= number]
+        return max(moments) if moments and 2 * len(moments) >= len(words) else None
+
+    def _believed(self, first: int, index: int, at: float, now: float | None) -> float:
+        """Return a time that another node states, or a later one if that cannot be true."""
+        promised, floor = self._promised(first), self._floor
+        bound = at if promised is None else promised
+        if floor is not None and floor[0] <= first:
+            bound = max(bound, floor[1])
+        before = zip(reversed(self._at[:index]), reversed(self._heard[:index]), strict=True)
+        bound = max(bound, next((time for time, heard in before if heard), at))
+        if at >= bound - SLACK:
+            return max(at, bound)
+        return bound if now is None else max(bound, now)
+
+    def since(self, moment: float) -> int | None:
+        """Return the first number that may have been published at this time or later, if any."""
+        return next((first for first, at in zip(self._firsts, self._at, strict=True) if at >= moment), None)
+
+    def at(self, number: int) -> float | None:
+        """Return the latest time at which this event was published; None if that is not known."""
+        index = bisect_right(self._firsts, number) - 1
+        return None if index < 0 else self._at[index]
+
+    def _put_together(self) -> None:
+        """Merge parts in the older half. A merged part has its latest event's time: in doubt it is due."""
+        older = MOST_MOMENTS // 2
+        firsts, times = self._firsts[:older], self._at[:older]
+        self._firsts[:older] = firsts[::2]
+        self._at[:older] = [max(pair) for pair in zip(times[::2], times[1::2], strict=True)]
+        heard = self._heard[:older]
+        self._heard[:older] = [any(pair) for pair in zip(heard[::2], heard[1::2], strict=True)]
+
+
+Range = tuple[int, int]
+"""First and last sequence number, both included."""
+
+
+class SeenRanges:
+    """A set of sequence numbers, kept as disjoint ranges that do not touch."""
+
+    __slots__ = ("_capacity", "_firsts", "_lasts", "floor")
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._firsts: list[int] = []
+        self._lasts: list[int] = []
+        self.floor = 0
+        """Everything below counts as seen: it was seen, or it is too old to tell."""
+
+    def __len__(self) -> int:
+        return len(self._firsts)
+
+    @property
+    def ranges(self) -> list[Range]:
+        """The ranges, lowest first."""
+        return list(zip(self._firsts, self._lasts, strict=True))
+
+    @property
+    def last(self) -> int:
+        """The highest number seen; -1 if there is none."""
+        return self._lasts[-1] if self._lasts else self.floor - 1
+
+    def covers(self, first: int, last: int) -> bool:
+        """Return whether all of this range was seen."""
+        firsts = self._firsts
+        if firsts and first >= firsts[-1]:  # the common case by far
+            return last <= self._lasts[-1]
+        if last < self.floor:
+            return True
+        index = bisect_right(firsts, max(first, self.floor)) - 1
+        return index >= 0 and last <= self._lasts[index]
+
+    def touches(self, first: int, last: int) -> bool:
+        """Return whether any of this range was seen."""
+        if first < self.floor:
+            return True
+        index = bisect_right(self._firsts, last) - 1
+        return index >= 0 and first <= self._lasts[index]
+
+    def add(self, first: int, last: int) -> Range | None:
+        """Count a range as seen; return the range that was given up for it, if any."""
+        firsts, lasts = self._firsts, self._lasts
+        if lasts and first == lasts[-1] + 1:
+            lasts[-1] = last
+            return None
+        low = bisect_right(lasts, first - 2)  # the first range that touches or lies above
+        high = bisect_right(firsts, last + 1)  # the first range that lies wholly above
+        if low < high:
+            first, last = min(first, firsts[low]), max(last, lasts[high - 1])
+        firsts[low:high] = [first]
+        lasts[low:high] = [last]
+        if len(firsts) <= self._capacity:
+            return None
+        lost = (firsts.pop(0), lasts.pop(0))
+        self.floor = max(self.floor, lost[1] + 1)
+        return lost
+
+    def missing(self, first: int, last: int) -> list[Range]:
+        """Return the parts of a range that were not seen, lowest first."""
+        holes: list[Range] = []
+        at = max(first, self.floor)
+        for start in range(max(0, bisect_right(self._firsts, at) - 1), len(self._firsts)):
+            if self._firsts[start] > last:
+                break
+            if self._firsts[start] > at:
+                holes.append((at, self._firsts[start] - 1))
+            at = max(at, self._lasts[start] + 1)
+        if at <= last:
+            holes.append((at, last))
+        return holes
+
+
 ChainKey = bytes
-"""Author and device, one after the other."""
+"""The ids of author and device, joined."""
 
 
 class Chain:
-    """What is known of one chain, and what waits for its turn."""
+    """The state of one chain, and the units that wait for their turn."""
 
     __slots__ = (
         "_early",
@@ -42,43 +229,44 @@ class Chain:
         self.author = author
         self.device = device
         self.base = base
-        """The first number that is due to us; what lies below was before our time."""
+        """The first number that is due to us; earlier events were before our time."""
         self.next = base
-        """The number that comes next in order."""
+        """The next number in order."""
         self.announced = -1
-        """The highest number that somebody says there is."""
+        """The highest number that any peer has announced."""
         self.news = 0
-        """Number of the news that it was last part of; see `linnet.streams.announcements`."""
+        """The number of the latest news that it was part of; see `linnet.streams.announcements`."""
         self.held = False
-        """Whether nothing gets its turn yet: somebody is about to say from where on the chain is due."""
+        """Whether no unit gets its turn yet, since a peer is about to say from where on the chain is due."""
         self.is_passed = False
-        """Whether it was settled long ago from where on it is due, and that was written down."""
+        """Whether the start of the due part was settled long ago and written down."""
         self.promised = -1
-        """The highest number of which somebody says that it was said in our time."""
+        """The highest number that any peer says was published in our time."""
         self.told = 0
-        """Whatever was due below this was named as missed: it is not due again."""
+        """What was due below this number was reported as missed; it is not due again."""
         self.restored = -1
-        """The last number that was in the log when the chain was opened: when it was said stands there."""
+        """The last number that was in the log when the chain was opened; the log says when it was
+        published."""
         self.moments = Moments()
-        """When the rest of it was said."""
+        """When the rest of the chain was published."""
         self.seen = SeenRanges(capacity)
         self._early: dict[int, Verified] = {}
-        # The id behind each range that was seen, to see whether the next one fits it. As there is
-        # an entry per range, it is as bounded as they are.
+        # The id at the end of each seen range, to check whether the next unit fits. There is one entry for
+        # each range, so it is bounded as the ranges are.
         self._edges: dict[int, EventId] = {}
 
     @property
     def key(self) -> ChainKey:
-        """Author and device."""
+        """The ids of author and device, joined."""
         return self.author + self.device
 
     @property
     def early(self) -> int:
-        """Units that came too early and wait."""
+        """The number of units that arrived too early and wait."""
         return len(self._early)
 
     def restore(self, first: int, last: int, head: EventId) -> None:
-        """Begin with what the log holds; the head may be unknown."""
+        """Begin with the part that the log holds; `head` may be unknown."""
         self.base = first
         self.next = last + 1
         self.restored = last
@@ -88,7 +276,7 @@ class Chain:
             self._edges[last] = head
 
     def rebase(self, first: int) -> list[Verified]:
-        """Nothing below this can be had any more, or is due to us; returns whose turn has come thereby."""
+        """Skip what is below `first`: it is lost or not due to us. Return the units whose turn has come."""
         self.base = max(self.base, first)
         if self.next >= first:
             return []
@@ -96,17 +284,17 @@ class Chain:
         return self._due()
 
     def begin_earlier(self, first: int) -> None:
-        """Here comes an event live that we took for older than our time, going by what others said.
+        """Begin the chain earlier, at a live event that peers made us take for older than our time.
 
-        Word of a new event can be faster than the event. Once one was seen, the beginning stands.
+        The news of an event can be faster than the event. Once an event was seen, the beginning stays.
         """
         if first < self.base and not len(self.seen):
             self.base = self.next = first
 
     def due_from(self, first: int) -> bool:
-        """Somebody says that what follows from this number on was said in our time; whether it can be.
+        """Begin where a peer says that the chain was published in our time; return whether that is possible.
 
-        It cannot any more if something behind it had its turn already: then the order is lost.
+        It is not if a later event has had its turn already: the order would be broken.
         """
         first = max(first, self.told)
         if first >= self.base or self.is_passed:
@@ -117,14 +305,14 @@ class Chain:
         return True
 
     def release(self) -> list[Verified]:
-        """Nobody will say more: returns the units whose turn has come."""
+        """Stop holding back the chain; return the units whose turn has come."""
         self.held = False
         return self._due()
 
     def accept(self, verified: Verified, first: int, last: int) -> Range | None:
-        """Count a new unit as seen; `InvalidEvent` if it contradicts what was seen before.
+        """Count a new unit as seen; raises `InvalidEvent` if it contradicts earlier ones.
 
-        Returns the hole that the window had to give up for it, if any.
+        Returns the gap that the window had to give up for it, if any.
         """
         if self.seen.touches(first, last):
             raise InvalidEvent(Reason.FORKED_CHAIN, f"{first} to {last} overlaps what was seen")
@@ -138,14 +326,14 @@ class Chain:
         if lost is None:
             return None
         self._edges.pop(lost[1], None)
-        # What was seen is no loss; the hole before it is, since it counts as seen from now on.
+        # The range that was seen is no loss; the gap before it is, since it counts as seen from now on.
         lowest = max(self.base, floor)
         return (lowest, lost[0] - 1) if lowest < lost[0] else None
 
     def in_order(self, verified: Verified, first: int, last: int) -> list[Verified]:
-        """The units whose turn has come with this one, in order; none if it has to wait.
+        """Return the units whose turn has come with this one, in order; none if it has to wait.
 
-        What lies before our time never gets a turn.
+        Events before our time never get a turn.
         """
         if first != self.next or self.held:
             if first >= self.next:
@@ -157,11 +345,11 @@ class Chain:
         return [verified, *self._due()]
 
     def missing(self) -> list[Range]:
-        """What is due, is known to exist, and was not seen."""
+        """Return the ranges that are due, known to exist, and not seen."""
         return self.seen.missing(self.base, max(self.seen.last, self.announced))
 
     def forgo(self, first: int, last: int) -> list[Verified]:
-        """Stop waiting for a range; returns the units whose turn has come thereby."""
+        """Stop waiting for a range; return the units whose turn has come."""
         self._edges.pop(first - 1, None)
         if last >= self.seen.floor:
             self.seen.add(first, last)
@@ -170,11 +358,7 @@ class Chain:
         return self._due()
 
     def forget_hearsay(self) -> Range | None:
-        """Stop waiting for what was announced but never shown to exist; returns that range, if any.
-
-        Nobody signs announcements. If giving up on one counted as having seen it, a false one
-        would silence the author for good.
-        """
+        """Stop waiting for events that were announced but never shown to exist; return their range."""
         first, last = max(self.base, self.seen.last + 1), self.announced
         self.announced = -1
         return (first, last) if first <= last else None

@@ -1,25 +1,22 @@
-"""What every way to subscribe is asked and answered alike."""
+"""The commands that all kinds of subscriptions share."""
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
 
-from linnet.machine.commands import Declined as Declined
+from msgspec import Meta
+
 from linnet.machine.commands import SubscriptionCommand
 
 
 class Unsubscribe(SubscriptionCommand, frozen=True, gc=False):
-    """Hand me no more. A durable subscription keeps its place. Answered by `Done`."""
+    """End a subscription. A durable one keeps its place."""
 
 
 class Consumed(SubscriptionCommand, frozen=True, gc=False):
-    """So many more items of a subscription were handled; makes room, and moves a durable cursor.
+    """Tell the node that the application has handled items, to make room and to move a durable cursor.
 
-    Answered by `Done` once the cursor is durable.
+    Answered once the cursor is durable.
     """
 
-    items: int
-
-
-class Done(Struct, frozen=True, gc=False):
-    """It was done."""
+    items: Annotated[int, Meta(ge=1, le=2**31)]

@@ -1,4 +1,4 @@
-"""The log as others see it: what is kept, answered page by page, and evicted with a record."""
+"""The log as other nodes see it: answers requests page by page, and evicts old events with a record."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import msgspec
 from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import ChainHead, Entry, Store
-from linnet.delivery.cards import CardBook
 from linnet.delivery.chain import Chain
 from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.context import CardBook
 from linnet.delivery.messages import ChainPlace, History, HistoryPage, Resend, Resent
 from linnet.event.event import Unverified, Verified
 from linnet.event.signing import decode_unit, encode_unit
@@ -22,13 +22,13 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode_tip = msgspec.msgpack.Decoder(tuple[AuthorId, DeviceId, int, int, EventId]).decode
 _decode_late = msgspec.msgpack.Decoder(tuple[int, float]).decode
 EVICT_UNITS = 1024
-"""Units that one look for evictions removes: a bound on the time it takes."""
+"""Units that one eviction removes at most: a bound on the time it takes."""
 
 
 def known_heads(topic: TopicId, store: Store, passed: bool = False) -> list[ChainHead]:
-    """How far every chain of a topic went, those included of which nothing is kept any more.
+    """Return how far every chain of a topic went, even if nothing of the chain is kept any more.
 
-    If `passed` is asked for, also those of which nothing was kept as it was not wanted (`Archive.pass_over`).
+    With `passed`, also chains of which nothing was kept because it was not wanted (`Archive.pass_over`).
     """
     heads = {head.author + head.device: head for head in store.log.heads(topic)}
     for space in (_tips(topic), _passed(topic)) if passed else (_tips(topic),):
@@ -50,7 +50,7 @@ def _late(topic: TopicId) -> str:
 
 
 class Archive:
-    """What this node keeps of one topic."""
+    """The events that this node keeps of one topic."""
 
     def __init__(
         self, topic: TopicId, store: Store, cards: CardBook, config: DeliveryConfig, out: Outbox
@@ -62,7 +62,7 @@ class Archive:
         self._out = out
 
     def keep(self, verified: Verified, now: float) -> int | None:
-        """Write a unit and its device's card; returns its position, None if it is there already."""
+        """Write a unit and its device's card; return its position, or None if it is there already."""
         unit = verified.unit
         entry = Entry(
             self._topic,
@@ -80,12 +80,12 @@ class Archive:
         return position
 
     def pass_over(self, author: AuthorId, device: DeviceId, last: int) -> None:
-        """Remember that a chain is wanted from behind this event on, although nothing of it is kept yet."""
+        """Store that a chain is wanted only behind this event, although nothing of it is kept yet."""
         tip = (author, device, last, last, EventId(b""))
         self._store.cells.put(_passed(self._topic), author + device, _encode(tip))
 
     def due_from(self, author: AuthorId, device: DeviceId, first: int) -> None:
-        """Remember from where on a chain is wanted, whatever was remembered before; 0: all of it."""
+        """Store from which number on a chain is wanted, replacing what was stored; 0: all of it."""
         space, key = _passed(self._topic), author + device
         before = self._store.cells.get(space, key)
         if not first:
@@ -97,9 +97,9 @@ class Archive:
     def stored_since(
         self, author: AuthorId, device: DeviceId, first: int, last: int, moment: float
     ) -> int | None:
-        """The first number of a range of a chain that was stored at this time or later; None if none was.
+        """Return the first number of a range that was stored at this time or later, if any.
 
-        What came long after it was said counts as stored when it was said.
+        An event that arrived long after it was published counts as stored when it was published.
         """
         late = self._came_late(author, device)
         if late is not None and late[1] < moment:
@@ -116,11 +116,11 @@ class Archive:
         return low
 
     def came_late(self, author: AuthorId, device: DeviceId, last: int, said_at: float) -> None:
-        """Remember that a chain was said up to this number by then, though it was stored later."""
+        """Store that a chain was published up to this number by then, though it was stored later."""
         self._store.cells.put(_late(self._topic), author + device, _encode((last, said_at)))
 
     def said_at(self, author: AuthorId, device: DeviceId, number: int) -> float | None:
-        """When an event of the log was said, going by when it was stored; None if it is not there."""
+        """Return when an event of the log was published, judging by when it was stored, if it is there."""
         found = self._store.log.chain(self._topic, author, device, number, number, 1)
         return self._said_at(found[0], self._came_late(author, device)) if found else None
 
@@ -134,7 +134,7 @@ class Archive:
         return min(entry.stored_at, late[1]) if late is not None and is_late else entry.stored_at
 
     def _age_ms(self, entry: Entry, chain: Chain | None, late: tuple[int, float] | None, now: float) -> int:
-        """Milliseconds since a unit was said: by when it came if that is known, else by when it was kept."""
+        """Return how many ms ago a unit was published, by its arrival if known, else by its storing."""
         said_at = None if chain is None or entry.first is None else chain.moments.at(entry.first)
         return max(0, int((now - (self._said_at(entry, late) if said_at is None else said_at)) * 1000))
 
@@ -143,21 +143,21 @@ class Archive:
         return bool(found) and found[0].stored_at >= moment
 
     def places(self) -> list[ChainPlace]:
-        """Every chain that is kept, with where it begins and ends."""
+        """Return the range of every chain that is kept."""
         return [
             ChainPlace(head.author, head.device, head.first, head.last, True)
             for head in self._store.log.heads(self._topic)
         ]
 
     def page(self, author: AuthorId, device: DeviceId, first: int, last: int) -> list[Unverified]:
-        """Units of a chain that overlap a range, as many as a page holds."""
+        """Return the units of a chain that overlap a range, as many as fit a page."""
         entries = self._store.log.chain(self._topic, author, device, first, last, self._config.page_units)
         return [decode_unit(entry.raw) for entry in self._page(entries)]
 
     def read_range(self, request: Resend, now: float | None = None, chain: Chain | None = None) -> Resent:
-        """A page with what is kept of a range; it says what is not, and the asker asks again for the rest.
+        """Return a page of the kept part of a range, and why some is missing; the asker asks for the rest.
 
-        With a `now` it also says how long ago each unit was said, as far as that is known.
+        With `now` it also says how long ago each unit was published, as far as that is known.
         """
         entries = self._store.log.chain(
             self._topic, request.author, request.device, request.first, request.last, self._config.page_units
@@ -185,7 +185,7 @@ class Archive:
         )
 
     def read_history(self, request: History, keeps: bool = True) -> HistoryPage:
-        """The page of the log that follows a position; who does not keep the topic says just that."""
+        """Return the page of the log after a position; ``not_held`` if we do not keep the topic."""
         if not keeps:
             return HistoryPage(self._topic, request.request, (), (), 0, True, None, False, Reason.NOT_HELD)
         log = self._store.log
@@ -212,16 +212,16 @@ class Archive:
 
     @property
     def evicted(self) -> bool:
-        """Whether anything of this topic was ever evicted here."""
+        """Whether events of this topic were ever evicted here."""
         return self._store.cells.get(_EVICTED, self._topic) is not None
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing of this topic is held."""
+        """Whether no events of this topic are held."""
         return self._store.log.kept(self._topic).units == 0
 
     def evict(self, retention: float | None, quota: int | None, now: float) -> int:
-        """Remove what is too old or too much; every unit that goes leaves a record. Returns how many went."""
+        """Evict units that are too old or too many, each with a record; return how many."""
         log = self._store.log
         gone: list[tuple[Entry, Reason]] = []
         if retention is not None:
@@ -237,9 +237,9 @@ class Archive:
         return len(gone)
 
     def _remember(self, gone: list[Entry]) -> None:
-        """Note that something was evicted, and how far chains went of which nothing is left.
+        """Note that something was evicted, and how far the chains went that are gone entirely.
 
-        A chain that began anew would be a fork, our own above all.
+        A chain that began anew would be a fork, above all our own.
         """
         if not self.evicted:
             self._store.cells.put(_EVICTED, self._topic, b"1")
@@ -263,7 +263,7 @@ class Archive:
         )
 
     def _page(self, entries: list[Entry]) -> list[Entry]:
-        """As many of the entries as a page holds, and one at least if there is one."""
+        """Return as many of the entries as fit a page, but at least one if there is one."""
         room = self._config.page_bytes
         for number, entry in enumerate(entries):
             room -= len(entry.raw)
@@ -274,7 +274,7 @@ class Archive:
     def _cards_of(self, units: tuple[Unverified, ...]) -> tuple[Card, ...]:
         cards: dict[bytes, Card] = {}
         for unit in units:
-            card = self._cards.shown(unit.author, unit.device)
+            card = self._cards.current_card(unit.author, unit.device)
             if card is not None:
                 cards[unit.author + unit.device] = card
         return tuple(cards.values())

@@ -1,124 +1,117 @@
-"""Gap repair: what is missing from a chain is asked for, from whoever may hold it, until it is there.
+"""Gap repair: asks the peers that may hold the missing events of a chain until they arrive.
 
-Flooding knows nothing of this. A gap may close by itself, when the missing events come over
-another path; after a grace time storage nodes are asked for exactly what is missing, then
-neighbours that say they hold it. What nobody has is given up with a reason (Juslenius 2021,
-section 4.2.3, which leaves times and tries open).
+Flooding is not involved. A gap may close by itself, when the missing events arrive over another path. After a
+grace time storage nodes are asked for exactly the missing ranges, then neighbours that say they hold them. A
+gap that nobody can fill is given up with a reason (Juslenius 2021, section 4.2.3, which leaves times and
+tries open).
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
+from msgspec import Struct
+
 from linnet.core.ids import Contact, PeerId, TopicId
-from linnet.core.timers import Timer
-from linnet.delivery.chain import Chain, ChainKey
+from linnet.core.timers import TopicTimer
+from linnet.delivery.chain import Chain, ChainKey, Range
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.messages import Resend
-from linnet.delivery.ranges import Range
 from linnet.machine.outbox import Outbox
 from linnet.trace.records import Kind, Record
 
 _RANGES_PER_REQUEST = 16
-"""Holes of a chain that are asked for at once; the others come after."""
+"""Gaps of a chain that are requested at once; the others follow."""
 _REQUESTS_PER_SECOND = 200
-"""Ranges of a topic that are asked for in a second: well below what a peer may say for long."""
+"""Ranges of a topic requested per second: well below what a peer may send over a long time."""
 _LONGEST_PAUSE = 8.0
-"""Seconds between rounds at most: a gap that lasts is worth asking about, but not often."""
+"""The longest pause between rounds, in seconds: a lasting gap is worth asking about, but not often."""
 
 
-class GapDue(Timer, frozen=True, gc=False):
-    """What a chain lacks is to be asked for, or given up."""
+class GapDue(TopicTimer, frozen=True, gc=False):
+    """Time to ask for the missing events of a chain, or to give them up."""
 
-    topic: TopicId
     chain: ChainKey
 
 
-class _Repair:
-    """A chain that lacks something."""
+class _Repair(Struct, eq=False):
+    """The repair of a chain that has gaps."""
 
-    __slots__ = ("missing", "out", "rounds", "turn")
-
-    def __init__(self, missing: int) -> None:
-        self.rounds = 0
-        """Times that everyone who may hold it was asked, or nobody could be."""
-        self.turn = 0
-        """Whose turn it is in this round."""
-        self.out = 0
-        """Requests that are not answered yet."""
-        self.missing = missing
-        """Events that were missing when it was last looked at."""
+    missing: int
+    """Events that were missing at the last check."""
+    rounds: int = 0
+    """Rounds in which all possible holders were asked, or there was nobody to ask."""
+    turn: int = 0
+    """Index of the next source in this round."""
+    out: int = 0
+    """Requests that are not answered yet."""
 
 
 class GapRepair:
-    """The repairs of one topic."""
+    """Repairs the gaps in the chains of one topic."""
 
     def __init__(self, topic: TopicId, config: DeliveryConfig, links: Container[PeerId], out: Outbox) -> None:
         self._topic = topic
         self._config = config
         self._links = links
         self._out = out
-        self._repairs: dict[ChainKey, _Repair] = {}
+        self.repairs: dict[ChainKey, _Repair] = {}
+        """The repairs in progress, by chain."""
         self._storage: dict[PeerId, tuple[str, ...]] = {}
         self._holders: dict[PeerId, dict[ChainKey, None]] = {}
         self._held: dict[PeerId, None] = {}
         self._asked = (0.0, 0)
-        """A second, and how many ranges were asked for in it."""
+        """The start of the current second, and how many ranges were requested in it."""
         self.filled = 0
-        """Repairs that ended well."""
+        """Repairs that filled all gaps."""
         self.lost = 0
         """Events that were given up."""
 
-    @property
-    def open(self) -> int:
-        """Chains under repair."""
-        return len(self._repairs)
-
     def set_storage(self, nodes: Iterable[Contact]) -> None:
-        """These nodes keep the topic."""
+        """Replace the known storage nodes of the topic."""
         self._storage = {contact.peer: contact.hints for contact in nodes}
         if any(peer in self._links for peer in self._storage):
             self._hasten()
 
     def note_holder(self, peer: PeerId, key: ChainKey) -> None:
-        """This peer says that it can resend a chain."""
+        """Note that a peer can resend a chain."""
         held = self._holders.setdefault(peer, {})
         if len(held) < self._config.max_chains:
             held[key] = None
 
     def handle_link_up(self, peer: PeerId) -> None:
-        """A link to this peer is open: whoever waited for one can ask now."""
+        """Send the requests that waited for a link to a storage node."""
         if peer in self._storage:
             self._hasten()
 
     def handle_link_down(self, peer: PeerId) -> None:
-        """The link to this peer is gone."""
+        """Forget which chains a peer can resend, since its link is down."""
         self._holders.pop(peer, None)
 
     def review_chain(self, chain: Chain) -> None:
-        """More is known of a chain: begin its repair if something is missing, end it if nothing is."""
+        """Begin the repair of a chain if it has gaps; end it if it has none."""
         key = chain.key
         missing = chain.missing()
-        repair = self._repairs.get(key)
+        repair = self.repairs.get(key)
         if missing:
             if repair is None:
-                self._repairs[key] = _Repair(_count(missing))
+                self.repairs[key] = _Repair(_count(missing))
                 self._look_in(self._config.gap_grace, key)
             return
         if repair is None:
             return
-        del self._repairs[key]
+        del self.repairs[key]
         self.filled += 1
         self._out.cancel_timer(GapDue(self._topic, key))
         self._out.record(Record(Kind.RESYNC, self._topic, device=chain.device, note="gap filled"))
         self._release_idle()
 
     def handle_answer(self, chain: Chain, done: bool) -> None:
-        """Somebody sent a page of what was asked for. If that was all and not enough, ask on.
+        """After the last page of an answer, ask again if events are still missing.
 
-        Who had some of it is asked for the rest; who had none lets the next have its turn.
+        A source that had some of them is asked for the rest; after one that had none, the next one is asked.
         """
-        repair = self._repairs.get(chain.key)
+        repair = self.repairs.get(chain.key)
         if repair is None or not repair.out:
             return
         missing = _count(chain.missing())
@@ -135,9 +128,9 @@ class GapRepair:
             self._pause(chain.key, repair)
 
     def ask_source(self, chain: Chain, now: float) -> bool:
-        """Ask the next source for what a chain lacks; returns whether to give it up instead."""
+        """Ask the next source for the gaps of a chain; return whether to give them up instead."""
         key = chain.key
-        repair = self._repairs.get(key)
+        repair = self.repairs.get(key)
         if repair is None:
             return False
         repair.out = 0
@@ -172,20 +165,20 @@ class GapRepair:
         return False
 
     def forget_chain(self, key: ChainKey) -> None:
-        """A chain is not followed any more."""
-        if self._repairs.pop(key, None) is not None:
+        """Stop the repair of a chain."""
+        if self.repairs.pop(key, None) is not None:
             self._out.cancel_timer(GapDue(self._topic, key))
             self._release_idle()
 
     def stop(self) -> None:
-        """Nobody waits any more."""
-        for key in self._repairs:
+        """Stop all repairs."""
+        for key in self.repairs:
             self._out.cancel_timer(GapDue(self._topic, key))
-        self._repairs = {}
+        self.repairs = {}
         self._release_idle()
 
     def sources_for(self, key: ChainKey) -> list[PeerId]:
-        """Who may hold a chain and can be asked now, storage nodes first."""
+        """Return the peers that may hold a chain and can be asked now, storage nodes first."""
         links, storage = self._links, self._storage
         near = [peer for peer in storage if peer in links]
         return near + [
@@ -195,7 +188,7 @@ class GapRepair:
         ]
 
     def _hold_storage(self, turn: int) -> None:
-        """Get a link to a storage node if there is none, another one each turn."""
+        """Get a link to a storage node if there is none, to a different one each turn."""
         if any(peer in self._links for peer in self._storage):
             return
         waiting = [peer for peer in self._storage if peer not in self._held]
@@ -205,20 +198,20 @@ class GapRepair:
             self._out.hold(peer, self._storage[peer], self._purpose)
 
     def _hasten(self) -> None:
-        """Whoever waits for somebody to ask need not wait any longer."""
-        for key, repair in self._repairs.items():
+        """Start at once the rounds that waited for a source."""
+        for key, repair in self.repairs.items():
             if repair.rounds and not repair.out:
                 self._look_in(0.0, key)
 
     def _pause(self, key: ChainKey, repair: _Repair, least: float = 0.0) -> None:
-        """Everyone was asked, or nobody could be: wait, longer each time, and begin again."""
+        """Begin another round after a pause, which doubles each time."""
         repair.turn = 0
         repair.rounds += 1
         pause = min(self._config.gap_backoff * 2.0 ** (repair.rounds - 1), _LONGEST_PAUSE)
         self._look_in(max(pause, least), key)
 
     def _spend(self, requests: int, now: float) -> bool:
-        """Count requests; whether that many are allowed within this second."""
+        """Count requests; return whether that many are allowed within this second."""
         since, count = self._asked
         if now >= since + 1.0:
             since, count = now, 0
@@ -228,8 +221,8 @@ class GapRepair:
         return True
 
     def _release_idle(self) -> None:
-        """Let the links go once nothing is under repair."""
-        if self._repairs:
+        """Release the links once no repair is in progress."""
+        if self.repairs:
             return
         held, self._held = self._held, {}
         for peer in held:

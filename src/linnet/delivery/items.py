@@ -1,4 +1,4 @@
-"""What a subscription is handed: events, and what there is to say between them."""
+"""The items that a subscription is handed: events, and notices between them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from linnet.event.event import Event
 
 
 class Missed(Struct, frozen=True, gc=False):
-    """A range of a chain that could not be had; the subscription goes on behind it."""
+    """A range of a chain that nobody could provide; the subscription goes on behind it."""
 
     topic: TopicId
     author: AuthorId
@@ -25,7 +25,7 @@ class Missed(Struct, frozen=True, gc=False):
 
 
 def missed_by_damage(damages: Iterable[Damage]) -> tuple[Missed, ...]:
-    """What a reader of our log is told of units that it would have had, were they not damaged."""
+    """Return what to tell a reader of our log about the damaged units that it would have received."""
     return tuple(
         Missed(each.topic, each.author, each.device, each.first, each.first + each.count - 1, Reason.DAMAGED)
         for each in damages
@@ -34,25 +34,25 @@ def missed_by_damage(damages: Iterable[Damage]) -> tuple[Missed, ...]:
 
 
 class CaughtUp(Struct, frozen=True, gc=False):
-    """History was handed over; what follows is live."""
+    """All history was handed over; the following events are live."""
 
     begins_at: float | None
-    """When the oldest kept event was stored; None if there was none."""
+    """When the oldest kept event was stored; None if there is none."""
     evicted: bool
-    """Whether there had been older ones, which retention or quota removed."""
+    """Whether there were older events, which retention or quota removed."""
     reason: Reason | None
-    """Why there was no history, if so: ``no_storage``, ``timeout``."""
+    """Why there was no history: ``no_storage``, ``timeout``; None if there was."""
 
 
 class Ended(Struct, frozen=True, gc=False):
-    """Nothing more comes on this subscription."""
+    """The last item of a subscription."""
 
     reason: Reason | None
-    """None: it was asked to end."""
+    """Why the subscription ended; None: it was asked to."""
 
 
 class Overdue(Struct, frozen=True, gc=False):
-    """A deadline of ours has passed: at whom an event is not known to have arrived."""
+    """A deadline of ours has passed, and the event is not known to have arrived at these people."""
 
     topic: TopicId
     event: EventId
@@ -60,25 +60,25 @@ class Overdue(Struct, frozen=True, gc=False):
 
 
 class Inserted(Struct, frozen=True, gc=False):
-    """The event that is handed over next came later than what belongs behind it."""
+    """The next event handed over arrived late and belongs before one that was handed over already."""
 
     topic: TopicId
     event: EventId
     before: EventId
-    """Which belongs behind it, and came before."""
+    """The event that belongs behind it and was handed over first."""
 
 
 class Unreadable(Struct, frozen=True, gc=False):
-    """An event that is there and cannot be read here, and why; once it can be, it is handed over anew.
+    """An event that is here but cannot be read, and why; once it can be read, it is handed over anew.
 
-    With ``redacted`` it was taken back, for good.
+    With ``redacted`` its content was taken back for good.
     """
 
     event: Event
-    """Without its body."""
+    """The event without its body."""
     reason: Reason
     by: AuthorId | None = None
-    """Who took it back."""
+    """The person who took it back."""
 
 
 Item: TypeAlias = Event | Unreadable | Inserted | Missed | CaughtUp | Overdue | Ended

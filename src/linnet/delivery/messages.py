@@ -1,4 +1,8 @@
-"""What nodes tell each other to get every event to everyone (tags 30 to 49)."""
+"""The messages between nodes that bring every event to every subscriber.
+
+Tags 30 to 49 serve chains. Tags 52 to 56 serve streams, rooms and places alike, as far as events name their
+dependencies: requests for events by id, the heads walk, and set reconciliation.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,13 @@ from linnet.core.ids import (
     TopicId,
     WireAuthorId,
     WireDeviceId,
+    WireEventId,
     WirePeerId,
     WireSignature,
     WireTopicId,
 )
 from linnet.core.limits import CHAINS_PER_MESSAGE
-from linnet.core.messages import Message, TopicMessage
+from linnet.core.messages import BulkMessage, Message, TopicMessage
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card, Revocation
@@ -26,14 +31,14 @@ Cards = Annotated[tuple[Card, ...], Meta(max_length=1024)]
 MAX_HOPS = 65_535
 
 
-class Data(TopicMessage, frozen=True, tag=30):
-    """A unit on its way through an overlay. What changes from hop to hop is here, never in it."""
+class Data(TopicMessage, BulkMessage, frozen=True, tag=30):
+    """A unit on its way through an overlay. Fields that change at each hop are here, never in the unit."""
 
     unit: Unverified
     hops: Annotated[int, Meta(ge=0, le=MAX_HOPS)]
-    """Links that it has crossed, this one included."""
+    """Links that it has crossed, including this one."""
     age_us: Count
-    """Microseconds from its publication to when it was sent here, by the clocks on its way."""
+    """Microseconds from its publication until it was sent here, by the clocks on its way."""
     sent_us: Count
     """The sender's clock, in microseconds of Unix time."""
     card: Card | None
@@ -46,21 +51,21 @@ class Data(TopicMessage, frozen=True, tag=30):
 
 
 class ChainPlace(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """From where and how far the sender of this knows one chain."""
+    """The range of one chain that the sender knows."""
 
     author: WireAuthorId
     device: WireDeviceId
     first: Count
     last: Count
     held: bool
-    """Whether it can resend what is between them."""
+    """Whether it can resend that range."""
 
 
 Places = Annotated[tuple[ChainPlace, ...], Meta(max_length=CHAINS_PER_MESSAGE)]
 
 
 class Heads(Message, frozen=True, tag=31):
-    """How far I know the chains of a topic.
+    """How far the sender knows the chains of a topic.
 
     Prev references cannot show the loss of a chain's last event; this does.
     """
@@ -68,14 +73,15 @@ class Heads(Message, frozen=True, tag=31):
     topic: WireTopicId
     chains: Places
     waited_ms: Count | None = None
-    """For how long the sender has read this topic: it asks what was said in that time. 0: it does not ask;
-    None: it is of version 0.1.0, and neither asks nor answers."""
+    """For how long the sender has read this topic, in milliseconds: it asks what was published in that time.
+    0: it does not ask; None: it has version 0.1.0, and neither asks nor answers."""
     due: Annotated[tuple[Count, ...], Meta(max_length=CHAINS_PER_MESSAGE)] | None = None
-    """The answer: for each of the chains the first number that was said in that time. None: no answer."""
+    """The answer: for each of the chains, the first number that was published in that time. None: no
+    answer."""
 
 
 class Resend(Message, frozen=True, tag=32):
-    """Please send this range of a chain again."""
+    """Asks for a range of a chain."""
 
     topic: WireTopicId
     author: WireAuthorId
@@ -85,36 +91,36 @@ class Resend(Message, frozen=True, tag=32):
 
 
 class Resent(Message, frozen=True, tag=33):
-    """What I hold of a range that was asked for; the last page says so."""
+    """Units that the sender holds of a requested range; `done` marks the last page."""
 
     topic: WireTopicId
     author: WireAuthorId
     device: WireDeviceId
     first: Count
     last: Count
-    """The range as it was asked for."""
+    """The range that was requested."""
     units: Units
     cards: Cards
     done: bool
     reason: Reason | None
-    """Why some of the range is not among the pages: ``not_held``, ``retention``, ``quota``."""
+    """Why the pages lack some of the range: ``not_held``, ``retention``, ``quota``."""
     ages_ms: Annotated[tuple[Count, ...], Meta(max_length=1024)] = ()
-    """How long ago each unit was said, as far as the sender knows; empty if it does not tell."""
+    """How long ago each unit was published, as far as the sender knows; empty if it does not say."""
 
 
 class History(Message, frozen=True, tag=34):
-    """Please send what you keep of a topic, past a position of your log."""
+    """Asks for the stored events of a topic, after a position of the peer's log."""
 
     topic: WireTopicId
     request: Count
     after: Count | None
-    """None to begin at `since`."""
+    """The position; None to begin at `since_ms`."""
     since_ms: Count
-    """Nothing that was stored before this; 0 for all."""
+    """Leaves out events that were stored before this time; 0 for all."""
 
 
 class HistoryPage(Message, frozen=True, tag=35):
-    """A page of what is kept. The asker asks again past `after` until `done`."""
+    """A page of stored events. The asker asks again with `after` until `done`."""
 
     topic: WireTopicId
     request: Count
@@ -123,34 +129,34 @@ class HistoryPage(Message, frozen=True, tag=35):
     after: Count
     done: bool
     begins_ms: Count | None
-    """When the oldest unit that is kept was stored; None if nothing is."""
+    """When the oldest stored unit was stored; None if there is none."""
     evicted: bool
-    """Whether older ones were evicted, so that this is not the beginning."""
+    """Whether older units were evicted, so that this is not the beginning."""
     reason: Reason | None
-    """Why there is no history here."""
+    """Why the sender has no history to give."""
 
 
 class Watch(Message, frozen=True, tag=36):
-    """Please tell me of receipts in this topic."""
+    """Asks for receipts in this topic, or no longer."""
 
     topic: WireTopicId
     on: bool
 
 
 class Receipt(Message, frozen=True, tag=37):
-    """A signed statement: my device has these chains up to here, without a gap. The latest one counts."""
+    """A signed statement that a device has these chains up to here without a gap. The latest one counts."""
 
     topic: WireTopicId
     receiver: WirePeerId
     storage: bool
-    """Whether it keeps them for others, durably."""
+    """Whether the device keeps them for others, durably."""
     at_ms: Count
     chains: Places
     sig: WireSignature
 
 
 class Revoked(Message, frozen=True, tag=38):
-    """A device that spoke in this topic is revoked; passed on to neighbours that may not know."""
+    """Says that a device that spoke in this topic is revoked; sent to neighbours that may not know it."""
 
     topic: WireTopicId
     revocation: Revocation
@@ -159,3 +165,87 @@ class Revoked(Message, frozen=True, tag=38):
 DeliveryMessage: TypeAlias = (
     Data | Heads | Resend | Resent | History | HistoryPage | Watch | Receipt | Revoked
 )
+
+
+IDS_PER_MESSAGE = 1024
+HEADS_PER_MESSAGE = 256
+RANGES_PER_MESSAGE = 512
+IDS_PER_RANGE = 256
+
+Ids = Annotated[tuple[WireEventId, ...], Meta(max_length=IDS_PER_MESSAGE)]
+TopicHeads = Annotated[tuple[WireEventId, ...], Meta(max_length=HEADS_PER_MESSAGE)]
+Digest = Annotated[bytes, Meta(min_length=32, max_length=32)]
+
+
+class Want(TopicMessage, frozen=True, tag=52):
+    """Asks for events by id."""
+
+    topic: WireTopicId
+    request: Count
+    ids: Ids
+
+
+class Given(TopicMessage, frozen=True, tag=53):
+    """The answer to `Want`: events in causal order, and the ids that the sender lacks, with the reason."""
+
+    topic: WireTopicId
+    request: Count
+    units: Units
+    cards: Cards
+    unknown: Ids
+    reason: Reason | None
+    """``not_held`` or ``retention`` for `unknown`; ``too_large`` if the rest must be requested again."""
+
+
+class Beyond(TopicMessage, frozen=True, tag=54):
+    """Asks for the events beyond these heads that the peer knows (the heads walk)."""
+
+    topic: WireTopicId
+    request: Count
+    heads: TopicHeads
+
+
+class Further(TopicMessage, frozen=True, tag=55):
+    """A page of events beyond the heads, in causal order. If there is more, ask for it from the new heads."""
+
+    topic: WireTopicId
+    request: Count
+    units: Units
+    cards: Cards
+    more: bool
+    unknown: TopicHeads
+    """Heads in the request that the sender does not know: the walk does not help with them."""
+
+
+class Bound(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A place in the order of (height, id); the end of the order is the largest value of both."""
+
+    height: Count
+    id: WireEventId
+
+
+class Range(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """What the sender has from the end of the previous range up to, not including, `upto`."""
+
+    upto: Bound
+    fingerprint: Digest | None
+    """The fingerprint of the set. None: the ids are listed instead."""
+    ids: Annotated[tuple[WireEventId, ...], Meta(max_length=IDS_PER_RANGE)]
+    skip: bool
+    """Whether no answer is due: both sides have the same, or this ends the range and `ids` are those that the
+    receiver lacks."""
+
+
+class Reconcile(TopicMessage, frozen=True, tag=56):
+    """One step of range-based set reconciliation of a topic's events.
+
+    If the last range does not reach the end of the order, the sender has more to say; without ranges, the
+    message only lets the other side go on.
+    """
+
+    topic: WireTopicId
+    session: Count
+    ranges: Annotated[tuple[Range, ...], Meta(max_length=RANGES_PER_MESSAGE)]
+
+
+CausalMessage: TypeAlias = Want | Given | Beyond | Further | Reconcile

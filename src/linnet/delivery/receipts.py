@@ -1,13 +1,16 @@
 """Receipts: small signed statements of how far a device has the chains of a topic.
 
-The latest one of a device counts; they are not events. Storage nodes give them to publishers that
-watch, and pass on those of receivers that opted in. The ledger of a publisher keeps what it has
-learned, and nothing that it has not.
+Receipts are not events; only the latest one of a device counts. The ledger of a publisher holds what receipts
+have confirmed, and nothing else. The fate of an event at a receiver is what its sender knows of it there;
+streams, rooms and places share this.
 """
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import msgspec
+from msgspec import Struct
 
 from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId, TopicId
@@ -16,16 +19,43 @@ from linnet.delivery.chain import ChainKey
 from linnet.delivery.messages import ChainPlace, Receipt
 from linnet.identity.keys import SigningKey, verify
 
+
+class Fate(StrEnum):
+    """The state of an event at one receiver, as far as the sender knows."""
+
+    PENDING = "pending"
+    AT_RELAY = "at_relay"
+    DELIVERED = "delivered"
+    EXPIRED = "expired"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+    """The receiver sends no receipts."""
+
+
+class ReceiverFate(Struct, frozen=True, gc=False):
+    """The fate of an event at one receiver that sends receipts."""
+
+    receiver: PeerId
+    storage: bool
+    delivered_at: float | None
+    """When the sender learned of the delivery; None: pending."""
+
+    @property
+    def fate(self) -> Fate:
+        """The fate as a word."""
+        return Fate.PENDING if self.delivered_at is None else Fate.DELIVERED
+
+
 _TAG = b"linnet/receipt/1"
 _encode = msgspec.msgpack.Encoder().encode
 MAX_RECEIVERS = 10_000
-"""Receivers of one topic whose receipts are remembered; others show as unknown."""
+"""The most receivers of one topic whose receipts are remembered; others show as unknown."""
 
 
 def sign_receipt(
     key: SigningKey, topic: TopicId, storage: bool, now: float, chains: tuple[ChainPlace, ...]
 ) -> Receipt:
-    """A statement of this device."""
+    """Sign a receipt as this device."""
     at_ms = int(now * 1000)
     signed = _TAG + _encode((topic, key.public, storage, at_ms, chains))
     return Receipt(topic, PeerId(key.public), storage, at_ms, chains, key.sign(signed))
@@ -37,39 +67,34 @@ def check_receipt(receipt: Receipt) -> None:
     verify(receipt.receiver, _TAG + _encode(fields), receipt.sig)
 
 
-class Confirmed:
-    """What is known of one receiver."""
+class Confirmed(Struct, eq=False):
+    """The confirmations of one receiver."""
 
-    __slots__ = ("at_ms", "chains", "since", "storage")
-
-    def __init__(self, storage: bool) -> None:
-        self.storage = storage
-        self.at_ms = -1
-        self.chains: dict[ChainKey, int] = {}
-        """The last event without a gap, by chain."""
-        self.since: dict[ChainKey, float] = {}
-        """When we learned it."""
+    chains: dict[ChainKey, int] = {}
+    """The last event up to which there is no gap, by chain."""
+    since: dict[ChainKey, float] = {}
+    """When we learned it, by chain."""
 
 
 class Ledger:
-    """Who is known to have what, in one topic."""
+    """How far each receiver has the chains of one topic."""
 
     def __init__(self) -> None:
         self.receivers: dict[PeerId, Confirmed] = {}
         self.latest: dict[PeerId, Receipt] = {}
-        """The latest receipt of each device, to be passed on."""
+        """The latest receipt of each device, to be passed on to watchers."""
 
     def learn(self, receipt: Receipt, now: float) -> bool:
-        """Take a receipt in; whether it is news. `RemoteError` if it is false, or one too many."""
-        known = self.receivers.get(receipt.receiver)
-        if known is not None and receipt.at_ms < known.at_ms:
+        """Take in a receipt; return whether it is news; raises `RemoteError` if it is false or excessive."""
+        latest = self.latest.get(receipt.receiver)
+        if latest is not None and receipt.at_ms < latest.at_ms:
             return False
         check_receipt(receipt)
+        known = self.receivers.get(receipt.receiver)
         if known is None:
             if len(self.receivers) >= MAX_RECEIVERS:
                 raise RemoteError(Reason.TOO_MANY, f"{MAX_RECEIVERS} receivers are known already")
-            known = self.receivers[receipt.receiver] = Confirmed(receipt.storage)
-        known.at_ms = receipt.at_ms
+            known = self.receivers[receipt.receiver] = Confirmed()
         for place in receipt.chains:
             key = place.author + place.device
             if known.chains.get(key, -1) < place.last:
@@ -78,7 +103,7 @@ class Ledger:
         self.latest[receipt.receiver] = receipt
         return True
 
-    def reached(self, receiver: PeerId, chain: ChainKey) -> int:
-        """The last event of a chain that a receiver is known to have; -1: none."""
+    def find_last(self, receiver: PeerId, chain: ChainKey) -> int:
+        """Return the last event of a chain that a receiver is known to have; -1 if there is none."""
         known = self.receivers.get(receiver)
         return -1 if known is None else known.chains.get(chain, -1)

@@ -1,1 +1,1 @@
-"""The edge: local networks, and devices that take part through others."""
+"""The edge: local networks, and devices that take part through proxies."""

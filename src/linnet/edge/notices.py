@@ -1,4 +1,4 @@
-"""What the edge tells other parts of a node: who is on local networks, and what it asks of streams."""
+"""Notices of the edge to other parts of a node: devices on local networks, and requests about streams."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from linnet.machine.outbox import Notice, TopicNotice
 
 
 class LanPeer(Struct, frozen=True, gc=False):
-    """This device is on this network, and may be dialled there at these hints; also if they changed."""
+    """This device is on this network and may be dialled at these hints; sent again when they change."""
 
     contact: Contact
     network: bytes
 
     @property
     def peer(self) -> PeerId:
-        """The device."""
+        """The key of the device."""
         return self.contact.peer
 
 
 class LanGone(Struct, frozen=True, gc=False):
-    """This device is on this network no longer."""
+    """This device is no longer on this network."""
 
     peer: PeerId
     network: bytes
@@ -33,8 +33,10 @@ LanChange: TypeAlias = LanPeer | LanGone
 
 
 class LanChanged(Notice, frozen=True):
-    """Something happened on local networks. All of it is one notice: what may be spoken of there is settled
-    before anybody is spoken to."""
+    """Changes on local networks.
+
+    All of them are in one notice, so that the topics allowed there are settled before anybody is spoken to.
+    """
 
     changes: tuple[LanChange, ...]
 
@@ -51,26 +53,26 @@ class Reached(TopicNotice, frozen=True):
 
     peer: PeerId
     same: bool
-    """Whether both know the same already, so that nothing has to be said."""
+    """Whether both know the same already, so that neither has to tell the other anything."""
 
 
 class Keep(TopicNotice, frozen=True):
-    """Take part in this stream and keep it for others, from now on."""
+    """Asks the node to take part in this stream and keep it for others."""
 
     stream: str
     retention: float
-    """Seconds."""
+    """Seconds for which events are kept."""
     quota: int
-    """Bytes."""
+    """Bytes that the stream may take."""
 
 
 class LetGo(TopicNotice, frozen=True):
-    """Keep this stream no longer."""
+    """Asks the node to stop keeping this stream."""
 
     stream: str
 
 
 class Trim(TopicNotice, frozen=True):
-    """Remove the oldest of a stream until it takes no more than so many bytes."""
+    """Asks the node to evict the oldest events of a stream until it takes at most `most` bytes."""
 
     most: int

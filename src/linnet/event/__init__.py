@@ -1,1 +1,1 @@
-"""The event: one signed record for everything that is said, alone or in a burst."""
+"""The event: one signed record for everything that is published, alone or in a burst."""

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from linnet.core.ids import (
     AuthorId,
@@ -38,11 +40,11 @@ from linnet.core.limits import (
 
 References = Annotated[tuple[WireEventId, ...], Meta(min_length=1, max_length=DEPENDENCIES)]
 MESSAGE = "message"
-"""The kind of what an application publishes."""
+"""The kind of an application's message."""
 
 
 class Tail(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """The fields of an event that its chain does not say. What is absent costs one byte."""
+    """The fields of an event that do not follow from its chain. An absent one costs one byte."""
 
     deps: References | None
     """Direct causal dependencies."""
@@ -62,14 +64,26 @@ class Tail(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=
     body: Annotated[bytes, Meta(max_length=BODY_BYTES)]
 
 
+class Spot(Struct, frozen=True, gc=False):
+    """The place of an event or a unit: all of its fields but the tails."""
+
+    topic: TopicId
+    author: AuthorId
+    device: DeviceId
+    seq: int | None
+    """The sequence number of its first event; None where a topic has no chains."""
+    prev: EventId | None
+    """The event before its first; None at the beginning of a chain."""
+
+
 class Unverified(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """A unit as it came: nothing of it may be believed before `linnet.event.verify`."""
+    """A unit as it was received: do not trust any of it before `linnet.event.signing.verify_unit`."""
 
     topic: WireTopicId
     author: WireAuthorId
     device: WireDeviceId
     seq: Count | None
-    """Of its first event; absent where a topic has no chains."""
+    """The sequence number of its first event; absent where a topic has no chains."""
     prev: WireEventId | None
     """The event before its first; absent at the beginning of a chain."""
     tails: Annotated[
@@ -98,12 +112,12 @@ class Event(Struct, frozen=True, gc=False):
 
     @property
     def kind(self) -> str:
-        """What it is."""
+        """The kind of the event, such as `MESSAGE`."""
         return self.tail.kind
 
     @property
     def body(self) -> bytes:
-        """What the application said."""
+        """The content of the event."""
         return self.tail.body
 
     @property
@@ -116,10 +130,25 @@ class Verified(Struct, frozen=True, gc=False):
     """A unit that was checked whole, with its events in the order of their chain."""
 
     unit: Unverified
-    """What to pass on: the bytes that came, never a re-encoding."""
+    """The unit to pass on: the bytes that came, never a re-encoding."""
     events: tuple[Event, ...]
 
     @property
     def head(self) -> EventId:
         """The id of its last event."""
         return self.events[-1].id
+
+
+_TAG = b"linnet/sealed/1"
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def bound(spot: Spot | Event, tail: Tail) -> bytes:
+    """Return the associated data of an event: all of its fields but the body, in their encoded order."""
+    where = (spot.topic, spot.author, spot.device, spot.seq, spot.prev)
+    return _TAG + _encode((*where, replace(tail, body=b"")))
+
+
+def bound_of(event: Event) -> bytes:
+    """Return the associated data of a finished event."""
+    return bound(event, event.tail)

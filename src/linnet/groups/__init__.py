@@ -1,1 +1,1 @@
-"""Who can read: end-to-end encrypted groups of devices, without any server (docs/design/groups.md)."""
+"""End-to-end encrypted groups of devices, without any server (docs/design/groups.md)."""

@@ -1,17 +1,19 @@
-"""The bodies of group operations: what an event of kind `group` says, byte by byte.
+"""The bodies of group operations, which events of kind `group` carry, byte by byte.
 
 Fixed order, fixed width, numbers big-endian; lists are sorted and without doubles. All begin with ::
 
     version u8 · type u8 · sender 16 · number u32 · messages u32
 
 where `number` counts the sender's operations from 1 and `messages` is how many messages it has sent in
-the epoch that this operation ends. Who signed the event is not repeated; nor is there an id: that of
-the event is the operation's. Direct messages tell their own length.
+the epoch that this operation ends. The signer of the event is not repeated; nor is there an id: the event's
+id is the operation's. Direct messages tell their own length.
+Any fault in foreign bytes is the same error.
 """
 
 from __future__ import annotations
 
 import struct
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -20,18 +22,72 @@ from linnet.core.errors import MalformedMessage
 from linnet.core.ids import AuthorId, DeviceId, EventId
 from linnet.core.limits import BODY_BYTES, KIB
 from linnet.core.reasons import Reason
-from linnet.groups.ids import Device, MemberId
+from linnet.groups.labels import Device, MemberId
 from linnet.groups.prekeys import Bundle, decode_bundle, encode_bundle
 from linnet.groups.primitives import check_public
-from linnet.groups.reading import Reader, rising
+from linnet.groups.two_party import direct_length
+
+_U16, _U32 = struct.Struct(">H"), struct.Struct(">I")
+
+
+class Reader:
+    """Reads one field after the other; `MalformedMessage` where the bytes end early or go on."""
+
+    __slots__ = ("_at", "_data")
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def take(self, size: int) -> bytes:
+        """Read the next `size` bytes."""
+        end = self._at + size
+        if end > len(self._data):
+            raise MalformedMessage("a group operation ends early")
+        part = self._data[self._at : end]
+        self._at = end
+        return part
+
+    def u8(self) -> int:
+        """Read one byte as a number."""
+        return self.take(1)[0]
+
+    def u16(self) -> int:
+        """Read two bytes as a number."""
+        return int(_U16.unpack(self.take(2))[0])
+
+    def u32(self) -> int:
+        """Read four bytes as a number."""
+        return int(_U32.unpack(self.take(4))[0])
+
+    def direct(self, payload: int = 32) -> bytes:
+        """Read a direct message: its first byte tells its length."""
+        return self.take(direct_length(self._data[self._at : self._at + 1], payload))
+
+    def rest(self) -> bytes:
+        """Read all that is left."""
+        return self.take(len(self._data) - self._at)
+
+    def end(self) -> None:
+        """Raise `MalformedMessage` if anything is left."""
+        if self._at != len(self._data):
+            raise MalformedMessage("a group operation goes on after its end")
+
+
+def check_rising(items: tuple[bytes, ...], what: str) -> None:
+    """Raise `MalformedMessage` unless each item is larger than the one before: sorted, and none twice."""
+    for first, second in pairwise(items):
+        if first >= second:
+            raise MalformedMessage(f"{what} are not in order")
+
 
 VERSION: Final = 1
 BLOB_BYTES: Final = 128 * KIB
-"""Of a welcome: what a newcomer is told of a group of some 500 members."""
+"""Bytes of the blob of a welcome, at most: it describes a group of some 500 members."""
 WELCOME_PAYLOAD: Final = 64
-"""The adder's ratchet, and the key of the blob."""
+"""Bytes of the payload of a welcome: the adder's ratchet, and the key of the blob."""
 MAX_MEMBERS: Final = 1024
-"""In one operation, whatever a group's own limit is."""
+"""Members in one operation, at most, whatever a group's own limit is."""
 MAX_ITEMS: Final = 4096
 NOBODY: Final = MemberId(bytes(16))
 
@@ -42,7 +98,7 @@ HEAD_BYTES: Final = _HEAD.size
 
 
 class Head(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Whose operation it is, its number among theirs, and how many messages their epoch had."""
+    """The sender of an operation, the operation's number, and the message count of the epoch that it ends."""
 
     sender: MemberId
     cseq: int
@@ -60,7 +116,7 @@ class Create(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
 
 class Update(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A new seed to every member that the sender knows, in the order of their ids."""
+    """A new seed, in a direct message to every member that the sender knows, in the order of their ids."""
 
     head: Head
     spk: bytes
@@ -68,7 +124,7 @@ class Update(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
 
 class Remove(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """These members are out; a new seed to all others."""
+    """The removal of these members, with a new seed to all others."""
 
     head: Head
     spk: bytes
@@ -77,11 +133,11 @@ class Remove(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
 
 class Add(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A device is in: what it needs to know comes in the blob, whose key is in its welcome."""
+    """The addition of a device: the blob describes the group to it, and its welcome holds the blob's key."""
 
     head: Head
     by: bytes
-    """The adder's own identity key, which the newcomer cannot know otherwise before it can read the blob."""
+    """The adder's own identity key, which the newcomer needs before it can read the blob."""
     device: Device
     identity: bytes
     nonce: bytes
@@ -91,7 +147,7 @@ class Add(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
 
 class Item(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """One acknowledgement: of an addition or of another operation, with what is told to single members."""
+    """One acknowledgement, of an addition or of another operation, with direct messages to single members."""
 
     is_add: bool
     op: EventId
@@ -106,13 +162,13 @@ class Acks(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
 
 class Leave(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The sender asks to be removed: who leaves must not choose the seed that comes after it."""
+    """The sender asks to be removed: a member that leaves must not choose the seed that comes after it."""
 
     head: Head
 
 
 class Keys(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A device's prekeys; it may be a member or not."""
+    """The prekeys of a device, be it a member or not."""
 
     bundle: Bundle
 
@@ -121,7 +177,7 @@ Body: TypeAlias = Create | Update | Remove | Add | Acks | Leave | Keys
 
 
 def encode_body(body: Body) -> bytes:
-    """The bytes of an operation."""
+    """Return the bytes of an operation."""
     match body:
         case Create(head, spk, nonce, members, directs):
             named = (each.author + each.device + identity for each, identity in members)
@@ -143,13 +199,13 @@ def encode_body(body: Body) -> bytes:
 
 
 def encode_item(item: Item) -> bytes:
-    """The bytes of one acknowledgement within its operation."""
+    """Return the bytes of one acknowledgement within its operation."""
     head = bytes((_ADD_ACK if item.is_add else _ACK,)) + item.op + _u16(len(item.directs))
     return head + b"".join(member + direct for member, direct in item.directs)
 
 
 def decode_body(data: bytes) -> Body:
-    """The operation of these bytes. Raises `MalformedMessage`, and nothing else, if there is none."""
+    """Return the operation of these bytes; `MalformedMessage`, and no other error, if they are none."""
     if len(data) > BODY_BYTES:
         raise MalformedMessage(f"{len(data)} bytes, at most {BODY_BYTES} are read", Reason.TOO_LARGE)
     reader = Reader(data)
@@ -176,7 +232,7 @@ def _create(head: Head, reader: Reader) -> Body:
     if count == 0:
         raise MalformedMessage("a group of nobody")
     members = tuple((_device(reader), check_public(reader.take(32))) for _ in range(count))
-    rising(tuple(each.author + each.device for each, _ in members), "members")
+    check_rising(tuple(each.author + each.device for each, _ in members), "members")
     return Create(head, spk, nonce, members, _directs(reader, count - 1))
 
 
@@ -189,7 +245,7 @@ def _remove(head: Head, reader: Reader) -> Body:
     if count == 0:
         raise MalformedMessage("a removal of nobody")
     targets = tuple(MemberId(reader.take(16)) for _ in range(count))
-    rising(targets, "targets")
+    check_rising(targets, "targets")
     return Remove(head, spk, targets, _directs(reader, reader.u16()))
 
 
@@ -217,7 +273,7 @@ def _item(reader: Reader) -> Item:
     if kind not in (_ACK, _ADD_ACK) or (kind == _ADD_ACK and count > 1):
         raise MalformedMessage("an acknowledgement of no known kind")
     directs = tuple((MemberId(reader.take(16)), reader.direct()) for _ in range(count))
-    rising(tuple(member for member, _ in directs), "recipients")
+    check_rising(tuple(member for member, _ in directs), "recipients")
     return Item(kind == _ADD_ACK, op, directs)
 
 

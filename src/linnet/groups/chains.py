@@ -1,9 +1,9 @@
 """Message keys: one hash chain per member and epoch, each key used once and then gone.
 
-An epoch of a member begins with each operation that gave its ratchet a new output; the chain starts from
-that output. A message key is derived, used and forgotten; the chain only ever goes forward, so what a
-thief finds opens nothing that was opened before. Keys that are skipped are kept within a window, and old
-epochs for a while, since messages may come late: both are a debt that `debt` counts.
+An epoch of a member begins with each operation that gave its ratchet a new output; the chain starts from that
+output. A message key is derived, used and forgotten; the chain only ever goes forward, so a thief of the
+state opens nothing that was opened before. Keys that are skipped are kept within a window, and old epochs for
+a while, since messages may come late: both are a debt that `debt` counts.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ from msgspec.structs import replace
 
 from linnet.core.errors import RemoteError
 from linnet.core.reasons import Reason
-from linnet.groups.ids import MemberId
-from linnet.groups.labels import MESSAGE, fields, u32
+from linnet.groups.labels import MESSAGE, MemberId, fields, u32
 from linnet.groups.primitives import Hidden, hkdf
 
 AHEAD: Final = 1000
-"""How far a message may be ahead of the last one: a larger step would be work for nothing."""
+"""How far a message may be ahead of the last one: deriving more keys would be wasted work."""
 BEHIND: Final = 100
 """How far behind the newest message a skipped key is kept."""
 NO_TOTAL: Final = 2**32
-"""In the place of how many messages an epoch had, where nobody can say: of who was removed."""
+"""Stands for an unknown number of messages: of the last epoch of a removed member."""
 OLD_EPOCHS: Final = 3
 OLD_SECONDS: Final = 7 * 86_400.0
 MESSAGE_KEY_BYTES: Final = 44
@@ -32,7 +31,7 @@ _SALT: Final = bytes(32)
 
 
 class SendingChain(Hidden, frozen=True):
-    """Our own chain: the epoch, the number of messages so far, and the key of what comes."""
+    """Our own chain: the epoch, the number of messages so far, and the key that the next ones derive from."""
 
     epoch: int
     index: int
@@ -45,7 +44,7 @@ class ReceivingChain(Hidden, frozen=True):
 
     epoch: int
     index: int
-    """Of the next message."""
+    """The index of the next message."""
     key: bytes
     skipped: dict[int, bytes]
     """Keys of messages before `index` that have not come."""
@@ -64,14 +63,14 @@ class MemberChains(Hidden, frozen=True):
 
 
 def message_key(group: bytes, member: MemberId, epoch: int, index: int, key: bytes) -> tuple[bytes, bytes]:
-    """Key and nonce of one message, and the chain's key after it."""
+    """Return key and nonce of one message as one string, and the chain's key after it."""
     info = fields(MESSAGE, group, member, u32(epoch), u32(index))
     out = hkdf(_SALT, key, info, MESSAGE_KEY_BYTES + 32)
     return out[:MESSAGE_KEY_BYTES], out[MESSAGE_KEY_BYTES:]
 
 
 def start(chains: MemberChains | None, epoch: int, key: bytes, count: int, now: float) -> MemberChains:
-    """A new epoch of a member begins, and the one before it had this many messages."""
+    """Begin a new epoch of a member, and end the one before it, which had this many messages."""
     if chains is None:
         return MemberChains(epoch, (ReceivingChain(epoch, 0, key, {}, now),))
     ended = (*(end(chain, count, now) for chain in chains.chains), ReceivingChain(epoch, 0, key, {}, now))
@@ -80,17 +79,17 @@ def start(chains: MemberChains | None, epoch: int, key: bytes, count: int, now: 
 
 
 def end(chain: ReceivingChain, count: int, now: float) -> ReceivingChain:
-    """The chain of an epoch that has ended, if it had not before."""
+    """Return the chain of an epoch that ends now, unless it had ended before."""
     return chain if chain.total >= 0 else replace(chain, total=count, ended=now)
 
 
 def is_complete(chain: ReceivingChain) -> bool:
-    """Whether nothing of the epoch can come any more."""
+    """Return whether the epoch has ended and none of its messages are missing."""
     return 0 <= chain.total <= chain.index and not chain.skipped
 
 
 def prune(chains: MemberChains, now: float) -> MemberChains:
-    """Without what is too old; the very same value if there is nothing."""
+    """Drop chains that are too old; return the very same value if there are none."""
     old = [chain for chain in chains.chains if chain.total >= 0]
     keep = {chain.epoch for chain in old[-OLD_EPOCHS:] if now <= chain.ended + OLD_SECONDS}
     if len(keep) == len(old):
@@ -102,7 +101,7 @@ def prune(chains: MemberChains, now: float) -> MemberChains:
 def take(
     chains: MemberChains, group: bytes, member: MemberId, epoch: int, index: int
 ) -> tuple[MemberChains, bytes]:
-    """The key of a message, and the chains without it. `RemoteError` with what stands against it."""
+    """Return the key of a message, and the chains without it; `RemoteError` if the key is not to be had."""
     chain = next((each for each in chains.chains if each.epoch == epoch), None)
     if chain is None:
         raise RemoteError(_why_not(chains, epoch), f"no keys of epoch {epoch}")
@@ -140,5 +139,5 @@ def _taken(chain: ReceivingChain, group: bytes, member: MemberId, index: int) ->
 
 
 def debt(chains: MemberChains) -> int:
-    """How many keys of the past are kept: skipped ones, and chains of epochs that ended."""
+    """Return how many keys of the past are kept: skipped ones, and chains of epochs that ended."""
     return sum(len(chain.skipped) + (chain.total >= 0) for chain in chains.chains)

@@ -1,13 +1,16 @@
 """Every label that separates one use of a key or hash from another, in one place so that none is used twice.
 
-Whatever goes into a hash, a key derivation or the `info` of an encryption goes through `fields`, label
-first: two different lists of fields never make the same bytes.
+Every input of a hash, a key derivation or the `info` of an encryption goes through `fields`, label first: two
+different lists of fields never make the same bytes.
 """
 
 from __future__ import annotations
 
 import struct
 from enum import Enum
+from typing import NamedTuple, NewType
+
+from linnet.core.ids import AuthorId, DeviceId
 
 _PREFIX = b"dcgka/v1/"
 
@@ -26,7 +29,7 @@ RATCHET = _PREFIX + b"ratchet"
 MESSAGE = _PREFIX + b"app"
 """The keys of the messages of one epoch."""
 WELCOME = _PREFIX + b"welcome"
-"""The blob that tells a newcomer of the group."""
+"""The blob that describes the group to a newcomer."""
 STATE_AT_REST = _PREFIX + b"state-at-rest"
 """A state on disk."""
 SAFETY = _PREFIX + b"safety"
@@ -47,7 +50,7 @@ ALL = (
 
 
 class Purpose(bytes, Enum):
-    """What a direct message is for: one made for one purpose never opens for another."""
+    """The purpose of a direct message: one made for one purpose never opens for another."""
 
     SEED = b"seed"
     WELCOME = b"welcome"
@@ -58,18 +61,29 @@ class Purpose(bytes, Enum):
 STEP_SECRET = b"\x01"
 """First byte of a ratchet's input: a member secret follows."""
 STEP_WELCOME = b"\x02"
-"""A ratchet's whole input where a newcomer's first ratchet is made."""
+"""A ratchet's whole input when a newcomer's first ratchet is made."""
 STEP_ADD = b"\x03"
-"""A ratchet's whole input where an addition is taken note of."""
+"""A ratchet's whole input when an addition is acknowledged."""
 
 _LENGTH = struct.Struct(">I")
 
 
 def fields(*parts: bytes) -> bytes:
-    """These byte strings as one, each after its length, so that no two lists collide."""
+    """Join these byte strings, each after its length, so that no two lists collide."""
     return b"".join(_LENGTH.pack(len(part)) + part for part in parts)
 
 
 def u32(number: int) -> bytes:
-    """Four bytes, big-endian, as all numbers are here."""
+    """Return a number as four bytes, big-endian, as all numbers are here."""
     return _LENGTH.pack(number)
+
+
+MemberId = NewType("MemberId", bytes)
+"""16 bytes, unique per addition: a device that is added again is another member, with other keys."""
+
+
+class Device(NamedTuple):
+    """A device of a person, as the events that it signs name it."""
+
+    author: AuthorId
+    device: DeviceId

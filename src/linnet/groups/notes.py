@@ -1,4 +1,4 @@
-"""What a step of the agreement tells its caller, beside the new state."""
+"""The notes that a step of the agreement gives its caller, beside the new state."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from msgspec import Struct
 
 from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
-from linnet.groups.ids import Device, MemberId
+from linnet.groups.labels import Device, MemberId
 
 
 class Lack(StrEnum):
-    """What an operation waits for."""
+    """The reason why an operation waits."""
 
     WELCOME = "welcome"
-    """We are not in the group: give it again once we have joined."""
+    """We are not in the group: hand in the operation again once we have joined."""
     EARLIER = "earlier"
-    """An earlier operation of the same member."""
+    """An earlier operation of the same member is missing."""
     ACKED = "acked"
-    """The operation that it acknowledges."""
+    """The operation that it acknowledges is missing."""
     MEMBER = "member"
-    """The addition of its sender."""
+    """The addition of its sender is missing."""
     VOUCHER = "voucher"
     """All have long seen its sender's removal: it counts once a present member has acknowledged it."""
 
 
 class Joined(Struct, frozen=True):
-    """We are in the group: all operations that came before are to be given again, our own ones, too."""
+    """We are in the group: hand in all earlier operations again, our own ones, too."""
 
     member: MemberId
 
 
 class Added(Struct, frozen=True):
-    """A member more."""
+    """A member was added."""
 
     member: MemberId
     device: Device
 
 
 class Removed(Struct, frozen=True):
-    """Members fewer: those that were named, and whom they had added behind the remover's back."""
+    """Members were removed: the targets, and members that they had added without the remover's knowledge."""
 
     members: tuple[MemberId, ...]
 
 
 class RemovedSelf(Struct, frozen=True):
-    """We are out; all secrets of the group are gone from the state."""
+    """We were removed; all secrets of the group are gone from the state."""
 
 
 class Healed(Struct, frozen=True):
@@ -57,14 +57,14 @@ class Healed(Struct, frozen=True):
 
 
 class Waits(Struct, frozen=True):
-    """The operation changes nothing yet; give it again after others. The state is to be kept all the same."""
+    """The operation changes nothing yet: hand it in again after others. Keep the state all the same."""
 
     lack: Lack
     what: bytes = b""
 
 
 class Desynced(Struct, frozen=True):
-    """We can no longer be followed: nothing is sent any more until we are removed and added anew."""
+    """We can no longer be followed: nothing more is sent until we are removed and added anew."""
 
     detail: str
 
@@ -77,7 +77,7 @@ class Lost(Struct, frozen=True):
 
 
 class Equivocation(Struct, frozen=True):
-    """A member made two operations of one number; the first is kept. It should be removed."""
+    """A member made two operations of one number; the first is kept. The member should be removed."""
 
     member: MemberId
     first: EventId
@@ -85,13 +85,13 @@ class Equivocation(Struct, frozen=True):
 
 
 class WeakFs(Struct, frozen=True):
-    """A device had no one-time prekey left: what we told it first lives as long as its other prekey."""
+    """A device had no one-time prekey left: our first message to it can be opened while its `spk` lives."""
 
     device: Device
 
 
 class Unreached(Struct, frozen=True):
-    """A member was told nothing that it should know: it may not hold keys, or has no prekeys that fit."""
+    """A member was not told something that it should know: it may not hold keys, or lacks fitting prekeys."""
 
     member: MemberId
     reason: Reason
@@ -105,7 +105,7 @@ class EpochReady(Struct, frozen=True):
 
 
 class Doubled(Struct, frozen=True):
-    """Our own device is in the group a second time; one of the two should be removed by us."""
+    """Our own device is in the group a second time; we should remove one of the two."""
 
     member: MemberId
 
@@ -117,7 +117,7 @@ class Leaves(Struct, frozen=True):
 
 
 class Ignored(Struct, frozen=True):
-    """An authentic operation that means nothing: it is done with, for everybody alike."""
+    """An authentic operation without effect: all members ignore it alike."""
 
     reason: Reason
     detail: str = ""

@@ -4,15 +4,15 @@ A bundle holds the device's identity key for the group, a signed prekey (`spk`) 
 one-time prekeys that one member each is meant to use. The event that carries a bundle signs it.
 Nobody hands out the one-time keys, so two members may choose the same one: its owner keeps it for a
 while after its first use (`grace`, a day), and never accepts it twice from the same member. A grace of
-zero is the strict way: the key is gone with its first use, and whoever comes second must be added again.
+zero is the strict way: the key is gone with its first use, and a second user of it must be added again.
 
-What a peer may rightly still use is kept: the keys of a superseded bundle live until that bundle has
-expired and what was sent on its last day has had the time to arrive (`IN_FLIGHT`). Every renewal brings
-a fresh `spk`; one-time keys that nobody used are published on while they are young.
+Keys that a peer may rightly still use are kept: the keys of a superseded bundle live until that bundle has
+expired and operations sent on its last day have had the time to arrive (`IN_FLIGHT`). Every renewal brings
+a fresh `spk`; unused one-time keys stay in the bundle while they are young.
 
 A member's own seed brings a new prekey in-band, and the bundle after it has that key as its `spk` and none
-but new one-time keys: so whoever begins after the seed uses nothing that a thief had before it. Once all
-know the seed, what is older goes (`retire`).
+but new one-time keys: so a peer that begins after the seed uses no key that a thief had before it. Once
+all know the seed, older keys go (`retire`).
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from msgspec import Struct, structs
 from linnet.core.errors import MalformedMessage, Refused, RemoteError
 from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
-from linnet.groups.ids import MemberId
-from linnet.groups.labels import PREKEY_CHOICE, fields, u32
+from linnet.groups.labels import PREKEY_CHOICE, MemberId, fields, u32
 from linnet.groups.primitives import KEY_BYTES, Hidden, KeyPair, check_public, key_pair
 
 DAY = 86_400
 LIFE: Final = 28 * DAY
-"""How long a bundle may be used."""
+"""Seconds for which a bundle may be used."""
 GRACE: Final = DAY
-"""How long a one-time prekey outlives its first use."""
+"""Seconds for which a one-time prekey outlives its first use."""
 IN_FLIGHT: Final = 30 * DAY
-"""How long an operation may be under way: as long as relays keep it for those who are away."""
+"""Seconds that an operation may be under way: relays keep it as long for absent devices."""
 SKEW: Final = 3_600
-"""A bundle is good from this long before its making, since clocks differ."""
+"""Seconds before its making from which a bundle is good, since clocks differ."""
 RENEWED: Final = 16
-"""One-time prekeys of a member's bundle, or one for each member if these are more.
+"""One-time prekeys of a member's bundle, or one for each member if there are more members.
 
-Others have channels with a member already: newcomers alone need some, and who missed its seed."""
+Other members mostly have channels with it already: only newcomers, and members that missed its seed, need
+one."""
 MAX_ONE_TIME = 1_024
-"""One-time prekeys of one bundle, ours or anyone's."""
+"""One-time prekeys of one bundle, ours or another's, at most."""
 MAX_GENERATION = 2**31 - 1
-"""The wire's prekey reference has one bit for where the key came from."""
+"""One bit of the wire's prekey reference tells where the key came from."""
 MAX_ONE_TIME_ID = 2**32 - 1
 
 _RENEW_AFTER = 2 / 3
@@ -57,7 +57,7 @@ _ONE_TIME = struct.Struct(">I32s")
 
 
 class Bundle(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What a device publishes: how to begin with it, from a second to a second of Unix time."""
+    """The keys by which others begin with a device, good from one second of Unix time to another."""
 
     identity: bytes
     gen: int
@@ -74,11 +74,11 @@ class Signed(Hidden, frozen=True):
     keys: KeyPair
     not_after: int
     first: int = 0
-    """The first one-time prekey that may go along with it."""
+    """The id of the first one-time prekey that may go along with it."""
 
 
 class OneTime(Hidden, frozen=True):
-    """A one-time prekey of ours; once used, with the time of its first use and all who used it."""
+    """A one-time prekey of ours; once used, with the time of its first use and the members that used it."""
 
     id: int
     secret: bytes
@@ -101,7 +101,7 @@ class Prekeys(Hidden, frozen=True):
 
 
 def encode_bundle(bundle: Bundle) -> bytes:
-    """A bundle as bytes of fixed order and width."""
+    """Return a bundle as bytes of fixed order and width."""
     head = _HEAD.pack(
         bundle.identity, bundle.gen, bundle.not_before, bundle.not_after, bundle.spk, len(bundle.opks)
     )
@@ -109,7 +109,7 @@ def encode_bundle(bundle: Bundle) -> bytes:
 
 
 def decode_bundle(data: bytes) -> Bundle:
-    """A foreign bundle, if it is well formed and each key in it can be used; `RemoteError` if not."""
+    """Return a foreign bundle; `RemoteError` unless it is well formed and each key in it can be used."""
     if len(data) < _HEAD.size:
         raise MalformedMessage("a bundle of prekeys ends early")
     identity, gen, not_before, not_after, spk, count = _HEAD.unpack_from(data)
@@ -130,7 +130,7 @@ def decode_bundle(data: bytes) -> Bundle:
 
 
 def check_bundle(bundle: Bundle, now: float) -> None:
-    """`Refused` with ``prekey_expired`` if nothing may be begun with this bundle now."""
+    """Raise `Refused` with ``prekey_expired`` if a bundle's dates do not allow its use now."""
     if now > bundle.not_after:
         raise Refused(Reason.PREKEY_EXPIRED, f"the prekeys ended at {bundle.not_after}")
     if now < bundle.not_before:
@@ -138,9 +138,9 @@ def check_bundle(bundle: Bundle, now: float) -> None:
 
 
 def choose(bundle: Bundle, mine: MemberId, spent: Container[int] = ()) -> tuple[int, bytes] | None:
-    """The one-time prekey to begin with, or None if there is none that we have not used.
+    """Return the one-time prekey to begin with; None if there is none that we have not used.
 
-    Where it begins to look depends on who we are, so that members spread over the bundle.
+    The search starts at a place that depends on our id, so that members spread over the bundle.
     """
     count = len(bundle.opks)
     if not count:
@@ -155,23 +155,23 @@ def choose(bundle: Bundle, mine: MemberId, spent: Container[int] = ()) -> tuple[
 
 
 def make_prekeys(entropy: Entropy, now: float, count: int, life: int = LIFE, grace: int = GRACE) -> Prekeys:
-    """Our first keys for a group, with this many one-time prekeys."""
+    """Make our first keys for a group, with this many one-time prekeys."""
     identity = key_pair(entropy)
     nothing = Bundle(identity.public, 0, 0, 0, bytes(KEY_BYTES), ())
     return renew(Prekeys(identity, nothing, (), (), 1, life, grace), entropy, now, count)
 
 
 def bundle_of(prekeys: Prekeys) -> Bundle:
-    """What is to be published."""
+    """Return the bundle to be published."""
     return prekeys.bundle
 
 
 def renew(prekeys: Prekeys, entropy: Entropy, now: float, count: int, spk: KeyPair | None = None) -> Prekeys:
-    """A new bundle: a fresh signed prekey, and one-time prekeys up to this count.
+    """Make a new bundle: a fresh signed prekey, and one-time prekeys up to this count.
 
-    With `spk` that is the signed prekey: the one that our newest seed brought in-band. Unused one-time
-    prekeys stay in the bundle while they are young, but none that are older than the seed; all keys of
-    older bundles are kept beside.
+    If `spk` is given it is the signed prekey: the one that our newest seed brought in-band. Unused one-time
+    prekeys stay in the bundle while they are young, unless they are older than the seed; all keys of older
+    bundles are kept beside.
     """
     gen = prekeys.bundle.gen + 1
     if not 0 <= count <= MAX_ONE_TIME:
@@ -206,7 +206,7 @@ def renew(prekeys: Prekeys, entropy: Entropy, now: float, count: int, spk: KeyPa
 
 
 def retire(prekeys: Prekeys, spk: bytes) -> Prekeys:
-    """Once everybody knows the prekey of a seed of ours, by its secret: without all that is older."""
+    """Drop all keys older than a seed of ours, once everybody knows its prekey, named here by its secret."""
     oldest = _first_with(prekeys, spk)
     signed = tuple(key for key in prekeys.signed if key.gen >= oldest.gen)
     one_time = tuple(key for key in prekeys.one_time if key.id >= oldest.first)
@@ -214,7 +214,7 @@ def retire(prekeys: Prekeys, spk: bytes) -> Prekeys:
 
 
 def _first_with(prekeys: Prekeys, secret: bytes) -> Signed:
-    """The oldest bundle's signed prekey that is this one; if there is none, as that of the next would be."""
+    """Return the oldest signed prekey with this secret; if there is none, what the next bundle's would be."""
     for key in prekeys.signed:
         if hmac.compare_digest(key.keys.secret, secret):
             return key
@@ -222,7 +222,7 @@ def _first_with(prekeys: Prekeys, secret: bytes) -> Signed:
 
 
 def prune(prekeys: Prekeys, now: float) -> Prekeys:
-    """Without the secrets whose time has come; the very same value if there are none."""
+    """Drop expired secrets; return the very same value if there are none."""
     signed = tuple(key for key in prekeys.signed if now <= key.not_after + IN_FLIGHT)
     one_time = tuple(key for key in prekeys.one_time if now <= _end(key, prekeys.grace))
     if len(signed) == len(prekeys.signed) and len(one_time) == len(prekeys.one_time):
@@ -231,11 +231,13 @@ def prune(prekeys: Prekeys, now: float) -> Prekeys:
 
 
 def due(prekeys: Prekeys, now: float, low: float = 0.25) -> bool:
-    """Whether to renew: late in the bundle's life, few one-time keys left, or some of them gone or soon gone;
-    or before its life begins, since it was made while our clock was ahead, and nobody takes it until then.
+    """Return whether to renew the bundle.
 
-    The last counts since members still choose from the bundle that they know: one that names a key
-    which its owner has deleted leads whoever chooses that key astray.
+    That is late in its life, when few one-time keys are left, or when some of them are gone or soon gone;
+    also before its life begins: it was made while our clock was ahead, and nobody takes it until then.
+
+    Gone keys count since members still choose from the bundle that they know: a member that chooses a key
+    which its owner has deleted is led astray.
     """
     bundle = prekeys.bundle
     if now < bundle.not_before or now >= bundle.not_after - prekeys.life * (1 - _RENEW_AFTER):
@@ -251,7 +253,7 @@ def due(prekeys: Prekeys, now: float, low: float = 0.25) -> bool:
 
 
 def signed_prekey(prekeys: Prekeys, gen: int, now: float) -> KeyPair:
-    """Our signed prekey of this bundle, for a message that names it."""
+    """Return our signed prekey of this bundle, for a message that names it."""
     for key in prekeys.signed:
         if key.gen == gen:
             if now > key.not_after + IN_FLIGHT:
@@ -263,7 +265,7 @@ def signed_prekey(prekeys: Prekeys, gen: int, now: float) -> KeyPair:
 
 
 def one_time_prekey(prekeys: Prekeys, number: int, sender: MemberId, now: float) -> bytes:
-    """The secret of our one-time prekey of this number, if this member may use it now."""
+    """Return the secret of our one-time prekey of this number, if this member may use it now."""
     for key in prekeys.one_time:
         if key.id == number:
             if sender in key.senders:
@@ -277,7 +279,7 @@ def one_time_prekey(prekeys: Prekeys, number: int, sender: MemberId, now: float)
 
 
 def used(prekeys: Prekeys, number: int, sender: MemberId, now: float) -> Prekeys:
-    """After a message that used this one-time prekey was opened: deleted at once, or after its grace."""
+    """Note the use of a one-time prekey by an opened message: it is deleted at once, or after its grace."""
     keep = []
     for key in prekeys.one_time:
         if key.id == number:
@@ -290,6 +292,6 @@ def used(prekeys: Prekeys, number: int, sender: MemberId, now: float) -> Prekeys
 
 
 def _end(key: OneTime, grace: int) -> int:
-    """Until when this key may be used: its grace, or its bundle's end, whichever is first."""
+    """Return until when this key may be used: its grace, or its bundle's end, whichever is first."""
     expires = key.not_after + IN_FLIGHT
     return expires if key.used_at is None else min(key.used_at + grace, expires)

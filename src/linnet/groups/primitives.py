@@ -9,7 +9,6 @@ Whatever does not open looks the same from outside, for whatever reason it does 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from cryptography.exceptions import InvalidTag
@@ -32,17 +31,17 @@ _HKDF_BLOCKS = 255
 
 
 class Hidden(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A value that holds secrets: nothing of it shows where it is printed."""
+    """A value that holds secrets: nothing of it shows when it is printed."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(…)"
 
-    def __rich_repr__(self) -> Iterator[str]:  # type: ignore[override]
-        yield "…"
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        return [("", "…")]
 
 
 class KeyPair(NamedTuple):
-    """An X25519 key. Its secret half does not show where it is printed."""
+    """An X25519 key. Its secret half does not show when it is printed."""
 
     secret: bytes
     public: bytes
@@ -52,23 +51,23 @@ class KeyPair(NamedTuple):
 
 
 def undecryptable() -> RemoteError:
-    """The one error of everything that does not open."""
+    """Return the one error for everything that does not open."""
     return RemoteError(Reason.UNDECRYPTABLE, "it does not open")
 
 
 def key_pair(entropy: Entropy) -> KeyPair:
-    """A new key from this source of secret bytes."""
+    """Make a new key from this source of secret bytes."""
     secret = entropy(KEY_BYTES)
     return KeyPair(secret, crypto_scalarmult_base(secret))
 
 
 def public_of(secret: bytes) -> bytes:
-    """The public half of a key of ours."""
+    """Return the public half of a key of ours."""
     return crypto_scalarmult_base(secret)
 
 
 def agree(secret: bytes, public: bytes) -> bytes:
-    """What both sides get; `RemoteError` if the other's key is no key, or makes the all-zero result."""
+    """Return the secret that both sides share; `RemoteError` if the public key is invalid or of low order."""
     if len(public) != KEY_BYTES:
         raise MalformedMessage(f"a public key has {KEY_BYTES} bytes, not {len(public)}")
     try:
@@ -89,9 +88,9 @@ _TOP = KEY_BYTES - 1
 
 
 def check_public(public: bytes) -> bytes:
-    """A foreign key, if something can be encrypted to it; `RemoteError` if not.
+    """Return a foreign key to which something can be encrypted; `RemoteError` if it is no such key.
 
-    For keys that are taken now and used later: whoever could plant one of low order would make every
+    For keys that are taken now and used later: a member that could plant one of low order would make every
     later operation of ours fail.
     """
     if len(public) != KEY_BYTES:
@@ -102,12 +101,12 @@ def check_public(public: bytes) -> bytes:
 
 
 def extract(salt: bytes, secret: bytes) -> bytes:
-    """The first half of HKDF-SHA256 (RFC 5869): a key from any secret."""
+    """Compute the first half of HKDF-SHA256 (RFC 5869): a key from any secret."""
     return hmac.digest(salt, secret, "sha256")
 
 
 def expand(key: bytes, info: bytes, length: int) -> bytes:
-    """The second half of HKDF-SHA256 (RFC 5869): so many bytes from a key, for one use."""
+    """Compute the second half of HKDF-SHA256 (RFC 5869): `length` bytes from a key, for one use."""
     if not 0 < length <= _HKDF_BLOCKS * HASH_BYTES:
         raise ValueError(f"HKDF gives 1 to {_HKDF_BLOCKS * HASH_BYTES} bytes, not {length}")
     out = block = hmac.digest(key, info + b"\x01", "sha256")
@@ -120,17 +119,17 @@ def expand(key: bytes, info: bytes, length: int) -> bytes:
 
 
 def hkdf(salt: bytes, secret: bytes, info: bytes, length: int) -> bytes:
-    """HKDF-SHA256 (RFC 5869), both halves."""
+    """Compute HKDF-SHA256 (RFC 5869), both halves."""
     return expand(extract(salt, secret), info, length)
 
 
 def seal(key: bytes, nonce: bytes, plaintext: bytes, bound: bytes) -> bytes:
-    """ChaCha20-Poly1305 (RFC 8439), its tag at the end; `bound` is authenticated and not carried."""
+    """Encrypt by ChaCha20-Poly1305 (RFC 8439), the tag at the end; `bound` is authenticated, not carried."""
     return ChaCha20Poly1305(key).encrypt(nonce, plaintext, bound)
 
 
 def open_sealed(key: bytes, nonce: bytes, sealed: bytes, bound: bytes) -> bytes:
-    """What was sealed; `RemoteError` with ``undecryptable`` if any bit of it is not as it was."""
+    """Return the sealed text; `RemoteError` with ``undecryptable`` if any bit of it has changed."""
     try:
         return ChaCha20Poly1305(key).decrypt(nonce, sealed, bound)
     except InvalidTag:
@@ -154,7 +153,7 @@ _NO_PSK = _labelled(_SUITE, b"", b"psk_id_hash", b"")
 
 
 def _schedule(shared: bytes, encapsulated: bytes, public: bytes, info: bytes) -> tuple[bytes, bytes]:
-    """Key and nonce of the one message (RFC 9180, sections 4.1 and 5.1, base mode)."""
+    """Return key and nonce of the one message (RFC 9180, sections 4.1 and 5.1, base mode)."""
     secret = _expanded(
         _KEM, _labelled(_KEM, b"", b"eae_prk", shared), b"shared_secret", encapsulated + public, HASH_BYTES
     )
@@ -167,14 +166,14 @@ def _schedule(shared: bytes, encapsulated: bytes, public: bytes, info: bytes) ->
 
 
 def hpke_seal(public: bytes, info: bytes, plaintext: bytes, entropy: Entropy, bound: bytes = b"") -> bytes:
-    """To whoever holds the secret half: the encapsulated key (32 bytes), then the ciphertext."""
+    """Encrypt for the holder of the secret half: the encapsulated key (32 bytes), then the ciphertext."""
     ephemeral = key_pair(entropy)
     key, nonce = _schedule(agree(ephemeral.secret, public), ephemeral.public, public, info)
     return ephemeral.public + seal(key, nonce, plaintext, bound)
 
 
 def hpke_open(secret: bytes, info: bytes, sealed: bytes, bound: bytes = b"") -> bytes:
-    """What `hpke_seal` sealed; `RemoteError` with ``undecryptable`` if it does not open."""
+    """Return the text that `hpke_seal` sealed; `RemoteError` with ``undecryptable`` if it does not open."""
     encapsulated = sealed[:KEY_BYTES]
     try:
         shared = agree(secret, encapsulated)

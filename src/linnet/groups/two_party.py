@@ -21,15 +21,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct, structs
 
 from linnet.core.errors import MalformedMessage, Refused, RemoteError
 from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
-from linnet.groups.ids import MemberId
-from linnet.groups.labels import INITIAL, TWO_PARTY, Purpose, fields, u32
+from linnet.groups.labels import INITIAL, TWO_PARTY, MemberId, Purpose, fields, u32
 from linnet.groups.prekeys import (
     MAX_ONE_TIME,
     Bundle,
@@ -60,9 +59,9 @@ from linnet.groups.primitives import (
 )
 
 MAX_OWN_KEYS = 2**16
-"""Keys of ours that wait for an answer; more means that the peer was silent for as many messages."""
+"""Keys of ours that wait for an answer, at most: the peer was silent for as many messages."""
 REMEMBERED = 32
-"""First messages without a one-time prekey that a channel remembers, to know them again."""
+"""First messages without a one-time prekey that a channel remembers, to refuse their copies."""
 
 _BY_PREKEY, _BY_SENT, _BY_OWN = 0, 1, 2
 _INBAND = 2**31
@@ -83,7 +82,7 @@ class Channel(Hidden, frozen=True):
     own: tuple[bytes, ...] = ()
     """Secrets of keys of ours that the peer may still use, of consecutive indices."""
     first: int = 1
-    """The index of the first of them, or of the next one to come."""
+    """The index of the first of these keys, or of the next one if there are none."""
     received: bytes | None = None
     """The newest secret that the peer made for us."""
     peer: bytes | None = None
@@ -100,7 +99,7 @@ EMPTY: Final = Channel()
 
 
 class Reach(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """How to begin with a peer: its keys, and where its prekey is from."""
+    """The keys to begin a channel with a peer, and the origin of its prekey."""
 
     identity: bytes
     spk: bytes
@@ -111,40 +110,52 @@ class Reach(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
     @property
     def weak(self) -> bool:
-        """Whether there is no one-time prekey: then its first message lives as long as the `spk`."""
+        """Whether there is no one-time prekey: then the first message can be opened while the `spk` lives."""
         return self.opk is None
 
 
 def direct_context(group: bytes, sender: MemberId, recipient: MemberId, cseq: int, purpose: Purpose) -> bytes:
-    """What a direct message is bound to: it opens nowhere else, in no other operation, for nothing else."""
+    """Return the context that a direct message is bound to: its group, members, operation and purpose."""
     return fields(group, sender, recipient, u32(cseq), purpose.value)
 
 
 def direct_length(sealed: bytes, payload: int = 32) -> int:
-    """The length of the direct message that begins here, by its first byte and that of its payload."""
+    """Return the length of the direct message that begins here, by its first byte and its payload."""
     overhead = _OVERHEAD.get(sealed[0]) if sealed else None
     if overhead is None:
         raise MalformedMessage("a direct message of no known kind")
     return overhead + payload
 
 
-def reach_by(
-    channel: Channel,
-    identity: bytes,
-    bundle: Bundle | None,
-    inband: tuple[int, bytes] | None,
-    mine: MemberId,
-    now: float,
-    renewed: bool = True,
-) -> Reach:
-    """How to begin with a member of this identity key, by its newest bundle and its newest in-band prekey.
+class PeerKeys(NamedTuple):
+    """The known keys of a member: its newest bundle, and its newest in-band prekey."""
 
-    The in-band prekey (number of its operation, key) heals, a one-time prekey of the bundle gives forward
-    secrecy: with both, a first message has both. They go together only if the bundle is of that operation
-    or newer, which its `spk` tells: a one-time prekey from before may have been stolen before, and may be
-    gone by now. With `renewed` off any will do. A bundle that has ended, or is of another identity, is not
-    used; `Refused` if nothing remains.
+    identity: bytes
+    bundle: Bundle | None
+    inband: tuple[int, bytes] | None = None
+    """The number of the operation that brought the prekey, and the prekey."""
+
+
+class Incoming(NamedTuple):
+    """A direct message that was received, its sender, and the context that it has to be bound to."""
+
+    sender: MemberId
+    identity: bytes
+    """The sender's identity key by its membership, never one that the message might bring."""
+    context: bytes
+    sealed: bytes
+
+
+def reach_by(channel: Channel, keys: PeerKeys, mine: MemberId, now: float, renewed: bool = True) -> Reach:
+    """Return the keys to begin a channel with a member.
+
+    The in-band prekey heals, a one-time prekey of the bundle gives forward secrecy: with both, a first
+    message has both. They go together only if the bundle is of that operation or newer, which its `spk`
+    tells: a one-time prekey from before may have been stolen before, and may be gone by now. With `renewed`
+    off any will do. A bundle that has ended, or is of another identity, is not used; `Refused` if nothing
+    remains.
     """
+    identity, bundle, inband = keys
     if bundle is None or bundle.identity != identity:
         if inband is None:
             raise Refused(Reason.MISSING_PREKEYS, "there are no prekeys to begin with")
@@ -161,15 +172,15 @@ def reach_by(
 
 
 def begun(channel: Channel) -> bool:
-    """Whether the next message can be sent without a `Reach`."""
+    """Return whether the next message can be sent without a `Reach`."""
     return channel.peer is not None
 
 
 def restart(channel: Channel) -> Channel:
-    """Forget the peer's key, so that our next message is a first one; what is under way still opens.
+    """Forget the peer's key, so that our next message is a first one; messages under way still open.
 
-    For when the peer renewed its keys in an operation that was not addressed to us: what we know of it
-    may be known to whoever stole its old state.
+    For when the peer renewed its keys in an operation that was not addressed to us: a thief of its old state
+    may know the keys of it that we know.
     """
     return structs.replace(channel, peer=None, peer_index=0)
 
@@ -182,7 +193,7 @@ def send(
     payload: bytes,
     entropy: Entropy,
 ) -> tuple[Channel, bytes]:
-    """A direct message, and the channel after it. `Refused` if there is no way to begin or no room."""
+    """Make a direct message; return the channel after it, and the message. `Refused` if it cannot be sent."""
     index = channel.first + len(channel.own)
     if len(channel.own) >= MAX_OWN_KEYS or index > _MAX_INDEX:
         raise Refused(Reason.TOO_MANY, "the peer has not answered for too many messages")
@@ -209,30 +220,24 @@ def receive(
     channel: Channel,
     prekeys: Prekeys,
     inband: Mapping[int, bytes],
-    sender: MemberId,
-    sender_identity: bytes,
-    context: bytes,
-    sealed: bytes,
+    message: Incoming,
     now: float,
 ) -> tuple[Channel, Prekeys, bytes]:
-    """Channel and prekeys after a direct message, and its payload. `RemoteError` if it does not open.
+    """Open a direct message; return channel and prekeys after it, and its payload, or raise `RemoteError`.
 
-    `inband` holds the secrets of our in-band prekeys by the number of their operation. The sender's
-    identity key is the one that its membership names, never one that the message might bring.
+    `inband` holds the secrets of our in-band prekeys by the number of their operation.
     """
-    if sealed[:1] == bytes((_BY_PREKEY,)):
-        inner, prekeys, opened = _open_first(
-            channel, prekeys, inband, sender, sender_identity, context, sealed, now
-        )
+    if message.sealed[:1] == bytes((_BY_PREKEY,)):
+        inner, prekeys, opened = _open_first(channel, prekeys, inband, message, now)
         after, payload = _taken(structs.replace(channel, opened=opened), inner, 0)
         return after, prekeys, payload
-    inner, spent = _open(channel, context, sealed)
+    inner, spent = _open(channel, message.context, message.sealed)
     after, payload = _taken(channel, inner, spent)
     return after, prekeys, payload
 
 
 def _open(channel: Channel, context: bytes, sealed: bytes) -> tuple[bytes, int]:
-    """What a later message holds, and how many of our own keys it makes useless."""
+    """Open a later message; return its content, and how many of our own keys it makes useless."""
     if sealed[:1] == bytes((_BY_SENT,)) and channel.received is not None:
         head, secret, spent = sealed[:1], channel.received, 0
     elif sealed[:1] == bytes((_BY_OWN,)) and len(sealed) >= _OWN.size:
@@ -247,7 +252,7 @@ def _open(channel: Channel, context: bytes, sealed: bytes) -> tuple[bytes, int]:
 
 
 def _taken(channel: Channel, inner: bytes, spent: int) -> tuple[Channel, bytes]:
-    """The channel with the keys that came with a message, without those that it used; its payload."""
+    """Return the channel with the keys that a message brought, without the used ones; and its payload."""
     if len(inner) < _INNER.size:
         raise undecryptable()
     secret, public, index = _INNER.unpack_from(inner)
@@ -271,7 +276,7 @@ def _taken(channel: Channel, inner: bytes, spent: int) -> tuple[Channel, bytes]:
 def _first_key(
     shared: bytes, context: bytes, keys: tuple[bytes, bytes, bytes, bytes], refs: bytes
 ) -> tuple[bytes, bytes]:
-    """Key and nonce of a first message. Keys: ephemeral, sender's identity, receiver's identity, prekey."""
+    """Return key and nonce of a first message. `keys`: ephemeral, both identities, receiver's prekey."""
     info = fields(INITIAL, context, *keys, refs[:4], refs[4:])
     out = hkdf(bytes(KEY_BYTES), b"\xff" * KEY_BYTES + shared, info, KEY_BYTES + NONCE_BYTES)
     return out[:KEY_BYTES], out[KEY_BYTES:]
@@ -297,13 +302,11 @@ def _open_first(
     channel: Channel,
     prekeys: Prekeys,
     inband: Mapping[int, bytes],
-    sender: MemberId,
-    sender_identity: bytes,
-    context: bytes,
-    sealed: bytes,
+    message: Incoming,
     now: float,
 ) -> tuple[bytes, Prekeys, tuple[bytes, ...]]:
-    """What a first message holds, our prekeys after it, and the first messages to know again."""
+    """Open a first message; return its content, our prekeys after it, and the remembered first messages."""
+    sender, sender_identity, context, sealed = message
     if len(sealed) < _INITIAL.size:
         raise undecryptable()
     _, ephemeral, ref, number = _INITIAL.unpack_from(sealed)
@@ -328,7 +331,7 @@ def _open_first(
 
 
 def _signed(prekeys: Prekeys, inband: Mapping[int, bytes], ref: int, now: float) -> KeyPair:
-    """Our prekey that a first message refers to."""
+    """Return our prekey that a first message refers to."""
     if not ref & _INBAND:
         return signed_prekey(prekeys, ref, now)
     secret = inband.get(ref ^ _INBAND)

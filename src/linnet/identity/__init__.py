@@ -1,1 +1,1 @@
-"""Who is who: person and device keys, device cards, ids that people can type."""
+"""Identities: person and device keys, device cards, ids that people can type."""

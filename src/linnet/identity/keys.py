@@ -31,11 +31,11 @@ class SigningKey:
 
     @classmethod
     def generate(cls, entropy: Entropy) -> SigningKey:
-        """A new key from this source of secret bytes."""
+        """Make a new key from this source of secret bytes."""
         return cls(entropy(SEED_BYTES))
 
     def sign(self, message: bytes) -> bytes:
-        """The 64-byte signature over these bytes."""
+        """Return the 64-byte signature over these bytes."""
         return crypto_sign(message, self._secret)[:SIGNATURE_BYTES]
 
     def __repr__(self) -> str:
@@ -52,5 +52,5 @@ def verify(public: bytes, message: bytes, signature: bytes) -> None:
 
 @lru_cache(maxsize=16_384)
 def device_id(device_key: bytes) -> DeviceId:
-    """The short name of a device key."""
+    """Return the short name of a device key."""
     return DeviceId(hashlib.sha256(device_key).digest()[:_DEVICE_ID_BYTES])

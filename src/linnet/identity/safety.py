@@ -1,4 +1,4 @@
-"""Safety numbers: what two people compare, by voice or side by side, to know that their keys are theirs.
+"""Safety numbers, which two people compare, by voice or side by side, to verify each other's keys.
 
 Both get the same number, since the keys are sorted first. Somebody between them would have to find two
 keys of his own whose numbers agree, one for each side: a collision. For 60 digits that takes about
@@ -17,7 +17,7 @@ ITERATIONS = 5200
 GROUPS = 12
 GROUP_DIGITS = 5
 WORDS = 15
-"""Twelve words would be the work of 2^78 hashes, which some can afford."""
+"""Twelve words would take 2^78 hashes to forge, which some can afford."""
 
 _DIGITS = GROUPS * GROUP_DIGITS
 _KEY_BYTES = 32
@@ -25,13 +25,13 @@ _HASH_BITS = 256
 
 
 def safety_number(ours: bytes, theirs: bytes) -> str:
-    """The number of two person keys: 60 digits, in 12 groups of 5."""
+    """Return the number of two person keys: 60 digits, in 12 groups of 5."""
     digits = f"{_fingerprint(ours, theirs) % 10**_DIGITS:0{_DIGITS}d}"
     return " ".join(digits[at : at + GROUP_DIGITS] for at in range(0, _DIGITS, GROUP_DIGITS))
 
 
 def safety_words(ours: bytes, theirs: bytes) -> str:
-    """The same as 15 words, for those who would rather read words aloud."""
+    """Return the same number as 15 words, which are easier to read aloud."""
     top = _fingerprint(ours, theirs) >> (_HASH_BITS - WORDS * BITS)
     words = word_list()
     places = (top >> (BITS * place) & (len(words) - 1) for place in reversed(range(WORDS)))
@@ -39,7 +39,7 @@ def safety_words(ours: bytes, theirs: bytes) -> str:
 
 
 def compare(text: str, ours: bytes, theirs: bytes) -> bool:
-    """Whether these are the digits or the words of two people, all of them, however they are spaced."""
+    """Return whether a text has all digits or all words of two people's number, however it is spaced."""
     digits = "".join(text.split()).replace("-", "")
     if digits.isascii() and digits.isdigit():
         return digits == safety_number(ours, theirs).replace(" ", "")
@@ -50,7 +50,7 @@ def compare(text: str, ours: bytes, theirs: bytes) -> bool:
 
 
 def _fingerprint(ours: bytes, theirs: bytes) -> int:
-    """h(0) = H(label ‖ keys), h(n) = H(h(n-1) ‖ keys), the lesser key first."""
+    """Compute h(0) = H(label ‖ keys), h(n) = H(h(n-1) ‖ keys), the lesser key first."""
     if len(ours) != _KEY_BYTES or len(theirs) != _KEY_BYTES:
         raise ValueError(f"a person key has {_KEY_BYTES} bytes")
     keys = b"".join(sorted((ours, theirs)))

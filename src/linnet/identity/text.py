@@ -12,6 +12,7 @@ import hashlib
 from enum import StrEnum
 
 from linnet.core.errors import BadText
+from linnet.core.ids import AuthorId, EventId, PeerId, TopicId
 
 _CHECKSUM_BYTES = 3
 _PAYLOAD_BYTES = 32
@@ -20,7 +21,7 @@ _SHOWN = 80  # characters of a wrong id that a message repeats
 
 
 class Sort(StrEnum):
-    """What an id names; its prefix."""
+    """The sort of thing that an id names; its prefix."""
 
     PERSON = "lp1"
     DEVICE = "ld1"
@@ -32,14 +33,14 @@ _NAMES = {Sort.PERSON: "person", Sort.DEVICE: "device", Sort.TOPIC: "topic", Sor
 
 
 def to_text(sort: Sort, payload: bytes) -> str:
-    """The text form of 32 bytes."""
+    """Return the text form of 32 bytes."""
     if len(payload) != _PAYLOAD_BYTES:
         raise ValueError(f"an id has {_PAYLOAD_BYTES} bytes, not {len(payload)}")
     return sort + base64.b32encode(payload + _checksum(sort, payload)).decode().lower()
 
 
 def from_text(sort: Sort, text: str) -> bytes:
-    """The 32 bytes of an id; `BadText` says what is wrong with it."""
+    """Return the 32 bytes of an id; `BadText` tells what is wrong with it."""
     text = text.strip()
     what = f"{_NAMES[sort]} id"
     found = next((other for other in Sort if text.lower().startswith(other)), None)
@@ -66,9 +67,29 @@ def from_text(sort: Sort, text: str) -> bytes:
 
 
 def short(sort: Sort, payload: bytes) -> str:
-    """A few letters of an id, for tables that people read; never to be parsed."""
+    """Return a few letters of an id, for tables that people read; never to be parsed."""
     return to_text(sort, payload)[:10] + "…"
 
 
 def _checksum(sort: Sort, payload: bytes) -> bytes:
     return hashlib.sha256(sort.encode() + payload).digest()[:_CHECKSUM_BYTES]
+
+
+def device_text(device: PeerId) -> str:
+    """Return a device id, ``ld1…``."""
+    return to_text(Sort.DEVICE, device)
+
+
+def person_text(person: AuthorId) -> str:
+    """Return a person id, ``lp1…``."""
+    return to_text(Sort.PERSON, person)
+
+
+def topic_text(topic: TopicId) -> str:
+    """Return a topic id, ``lt1…``."""
+    return to_text(Sort.TOPIC, topic)
+
+
+def event_text(event: EventId) -> str:
+    """Return an event id, ``le1…``."""
+    return to_text(Sort.EVENT, event)

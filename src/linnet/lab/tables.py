@@ -290,7 +290,7 @@ STREAM_COUNTS = Table(
     "measure STRING NOT NULL, bin INT NOT NULL, count BIGINT NOT NULL",
     ("mode", "size", "degree", "repeat", "measure", "bin"),
 )
-"""What a simulated stream or a graph came to: histograms, and sums in bin 0 (`linnet.sim.tally`)."""
+"""What a simulated stream or a graph came to: histograms, and sums in bin 0 (`linnet.sim.streams.tally`)."""
 
 STREAM_PAIRS = Table("stream_pairs", 1, "a INT NOT NULL, b INT NOT NULL, graphs BIGINT NOT NULL", ("a", "b"))
 """In how many graphs the nodes that joined as number a and b, with a < b, were neighbours."""

@@ -1,1 +1,1 @@
-"""What all machines of a node are made of: parts with marked handlers, and the outbox for their effects."""
+"""The base of all machines of a node: parts with marked handlers, and the outbox for their effects."""

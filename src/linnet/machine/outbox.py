@@ -1,12 +1,12 @@
-"""Where the machines of a node put their effects.
+"""The outbox, which collects the effects of a node's machines.
 
-Methods return what their caller has to know; effects go here. The node takes them at the end of each input,
-so that an input whose handler raised an error has no effect at all.
+Methods of machines return what their caller needs; effects go here. The node takes them at the end of each
+input, so that an input whose handler raised an error has no effect at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -34,7 +34,7 @@ from linnet.core.timers import Timer
 from linnet.trace.records import Record
 
 Promise: TypeAlias = Send[Message] | Dial | Deliver[Any] | Reply[Any] | Record
-"""What may wait for a commit."""
+"""The effects that may wait for a commit."""
 Effect: TypeAlias = (
     Send[Message]
     | Hold
@@ -52,44 +52,44 @@ Effect: TypeAlias = (
     | Record
     | AfterCommit[Promise]
 )
-"""All that machines may ask of the node and of its driver. Items and results are as each part says."""
+"""Everything that machines may ask of the node and of its driver. Each part has its own items and results."""
 
 
 class Notice(Struct, frozen=True, gc=False):
-    """Base of what one part of a node tells another. It goes to the one part that marks it."""
+    """The base of notices between parts of a node. A notice goes to the one part that marks it."""
 
 
 class InPlaceNotice(Notice, frozen=True, gc=False):
-    """Base of a notice of which what comes stands where it was told, among what its handler asks for.
+    """The base of notices whose effects go into the outbox at the place where the notice was given.
 
-    Those of one input are heard in their order, and before other notices.
+    The ones of one input are handled in their order, and before other notices.
     """
 
 
 class TopicNotice(InPlaceNotice, frozen=True, gc=False):
-    """Base of what an overlay, or whoever stands for one at the edge, tells of a topic.
+    """The base of notices about a topic from an overlay, or from the part that replaces one on the edge.
 
-    A new neighbour is sent what it lacks before the tracker hears of it, and whoever comes and goes within
-    one input is gone.
+    Handled in place: a new neighbour is sent what it lacks before the tracker hears of it, and a neighbour
+    that comes and goes within one input is gone.
     """
 
     topic: TopicId
 
 
 class Outbox:
-    """Effects of one node, in the order in which its machines asked for them."""
+    """The effects of one node, in the order in which its machines asked for them."""
 
     __slots__ = ("_effects", "_notices", "committed")
 
     def __init__(self) -> None:
         self._effects: list[Effect] = []
         self._notices: list[tuple[int, Notice]] = []
-        """Each with how many effects were asked for before it."""
+        """Each notice, with the number of effects that were asked for before it."""
         self.committed = Committed(self)
-        """The same, once all that was written to the store so far is durable."""
+        """Takes effects for after the commit of all that was written to the store so far."""
 
     def send(self, peer: PeerId, message: Message) -> None:
-        """Say something on an open link; without a link it is traced as dropped."""
+        """Send a message on an open link; without a link, the message is traced as dropped."""
         self._effects.append(Send(peer, message))
 
     def hold(self, peer: PeerId, hints: tuple[str, ...], purpose: str) -> None:
@@ -97,11 +97,11 @@ class Outbox:
         self._effects.append(Hold(peer, hints, purpose))
 
     def release(self, peer: PeerId, purpose: str) -> None:
-        """This purpose needs the link no longer."""
+        """Release the link to this peer for a purpose."""
         self._effects.append(Release(peer, purpose))
 
     def blame(self, peer: PeerId, reason: Reason) -> None:
-        """This peer sent what it must not."""
+        """Report that this peer broke a rule of the protocol."""
         self._effects.append(Blame(peer, reason))
 
     def dial(self, peer: PeerId, hints: tuple[str, ...]) -> None:
@@ -109,15 +109,15 @@ class Outbox:
         self._effects.append(Dial(peer, hints))
 
     def hang_up(self, peer: PeerId, reason: Reason) -> None:
-        """Close the link to this peer after what was sent before."""
+        """Close the link to this peer, after the earlier messages."""
         self._effects.append(HangUp(peer, reason))
 
     def set_timer(self, delay: float, timer: Timer) -> None:
-        """Give this timer back after a delay in seconds; an equal one is replaced."""
+        """Have this timer given back after a delay in seconds; it replaces an equal one."""
         self._effects.append(SetTimer(delay, timer))
 
     def cancel_timer(self, timer: Timer) -> None:
-        """Forget the equal timer, if it is set."""
+        """Cancel the equal timer, if it is set."""
         self._effects.append(CancelTimer(timer))
 
     def deliver(self, subscription: int, items: tuple[Any, ...]) -> None:
@@ -133,44 +133,20 @@ class Outbox:
         self._effects.append(record)
 
     def notify(self, notice: Notice) -> None:
-        """Tell another part of this node, after the handler that is running now."""
+        """Give a notice to another part of this node, after the handler that is running now."""
         self._notices.append((len(self._effects), notice))
 
     def add(self, effect: Effect) -> None:
-        """Ask for something that has no verb of its own here: a probe, an announcement, a meeting."""
+        """Add an effect that has no method of its own here: a probe, an announcement, a meeting."""
         self._effects.append(effect)
 
-    def extend(self, effects: Iterable[Any]) -> None:
-        """Take over what a machine returned that is not given an outbox yet."""
-        self._effects.extend(effects)
-
-    def collect(self, act: Callable[[], None], told: Collection[type[Notice]] = ()) -> list[Any]:
-        """What a machine with this outbox asks for, for a caller that still returns effects.
-
-        Notices of these types are among it, in their places; of others the node is told as ever.
-        """
-        before, self._effects, self._notices = (self._effects, self._notices), [], []
-        try:
-            act()
-            if told:
-                said = self.take_said()
-                collected = [each for each in said if not isinstance(each, Notice) or type(each) in told]
-                rest = [each for each in said if isinstance(each, Notice) and type(each) not in told]
-            else:
-                collected, rest = [*self.take()], self.take_notices()
-        finally:
-            self._effects, self._notices = before
-        for notice in rest:
-            self.notify(notice)
-        return collected
-
     def take(self) -> list[Effect]:
-        """Everything so far, in order, but for the notices; no effects are left then."""
+        """Take all effects so far, in order, without the notices."""
         effects, self._effects = self._effects, []
         return effects
 
     def take_said(self, since: tuple[int, int] = (0, 0)) -> list[Effect | Notice]:
-        """Everything since a mark with the notices in their places; it is out of the outbox then."""
+        """Take all effects since a mark, with the notices in their places."""
         done, told = since
         said: list[Effect | Notice] = []
         for before, notice in self._notices[told:]:
@@ -182,36 +158,36 @@ class Outbox:
         return said
 
     def mark(self) -> tuple[int, int]:
-        """How much there is now, for `forget_since` and `take_said`."""
+        """Return the present size of the outbox, for `forget_since` and `take_said`."""
         return len(self._effects), len(self._notices)
 
     def has_told_since(self, mark: tuple[int, int]) -> bool:
-        """Whether there is a notice that was not there at a mark."""
+        """Return whether a notice was added since a mark."""
         return len(self._notices) > mark[1]
 
     def forget_since(self, mark: tuple[int, int]) -> None:
-        """Forget what was asked for since then: who asked for it could not go through with it."""
+        """Drop all that was added since a mark, since its handler could not finish."""
         effects, notices = mark
         del self._effects[effects:]
         del self._notices[notices:]
 
     @property
     def has_notices(self) -> bool:
-        """Whether there is something to be told."""
+        """Whether there are notices."""
         return bool(self._notices)
 
     def take_notices(self) -> list[Notice]:
-        """The notices so far, in order; there are none then."""
+        """Take all notices, in order."""
         notices, self._notices = self._notices, []
         return [notice for _, notice in notices]
 
     def clear(self) -> None:
-        """Forget everything: the input that asked for it has failed."""
+        """Drop everything: the input has failed."""
         self._effects, self._notices = [], []
 
 
 class Committed:
-    """Promises: what may be said only of what a crash cannot take back."""
+    """Promises: effects that wait for a commit, since a crash must not take back what they tell others."""
 
     __slots__ = ("_out",)
 
@@ -239,32 +215,31 @@ class Committed:
         self._out.add(AfterCommit((record,)))
 
     def extend(self, promises: Iterable[Promise]) -> None:
-        """Make several promises as one."""
+        """Add several promises as one."""
         self._out.add(AfterCommit(tuple(promises)))
 
 
-class Promises:
-    """Promises that are gathered while something is written, and made as one when all of it is."""
+class Promises(list[Promise]):
+    """Promises that are collected while something is written, and added as one when all of it is."""
 
-    __slots__ = ("_gathered",)
+    __slots__ = ()
 
-    def __init__(self) -> None:
-        self._gathered: list[Promise] = []
+    def send(self, peer: PeerId, message: Message) -> None:
+        """See `Outbox.send`."""
+        self.append(Send(peer, message))
 
-    def __bool__(self) -> bool:
-        return bool(self._gathered)
-
-    def __iter__(self) -> Iterator[Promise]:
-        return iter(self._gathered)
+    def deliver(self, subscription: int, items: tuple[Any, ...]) -> None:
+        """See `Outbox.deliver`."""
+        self.append(Deliver(subscription, items))
 
     def reply(self, request: int, result: object) -> None:
         """See `Outbox.reply`."""
-        self._gathered.append(Reply(request, result))
+        self.append(Reply(request, result))
 
     def record(self, record: Record) -> None:
         """See `Outbox.record`."""
-        self._gathered.append(record)
+        self.append(record)
 
-    def extend(self, promises: Iterable[Promise]) -> None:
-        """Gather what a machine returned that is not given an outbox yet."""
-        self._gathered.extend(promises)
+
+Sink: TypeAlias = Outbox | Committed | Promises
+"""Where a machine puts effects that its caller wants at once, or only after a commit."""

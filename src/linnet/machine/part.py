@@ -1,4 +1,4 @@
-"""One protocol of a node, and which of its methods hear what.
+"""One part of a node, for one protocol, and the marks of its handlers.
 
 A handler is marked where it is written: ``@on_message(Ping)``. The marks of a class are read once; a node
 keeps no table of its own, only its parts.
@@ -6,7 +6,7 @@ keeps no table of its own, only its parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -40,7 +40,7 @@ F = TypeVar("F", bound=Callable[..., None])
 
 
 class InputSort(StrEnum):
-    """What a handler hears."""
+    """The sorts of inputs that handlers take."""
 
     MESSAGE = "message"
     TIMER = "timer"
@@ -50,14 +50,14 @@ class InputSort(StrEnum):
 
 
 class Mark(NamedTuple):
-    """One sort of input, and its type."""
+    """A sort of input, and the type that a handler takes."""
 
     sort: InputSort
     kind: type
 
 
 class Part:
-    """One protocol of a node. Its handlers are those of its methods that are marked."""
+    """One part of a node, for one protocol. Its handlers are its marked methods."""
 
     marks: ClassVar[tuple[tuple[Mark, Callable[..., None]], ...]] = ()
 
@@ -66,51 +66,47 @@ class Part:
         found = [each for each in vars(cls).values() if hasattr(each, "mark")]
         cls.marks = (*cls.marks, *((each.mark, each) for each in found))
 
-    def holds(self, topic: TopicId) -> bool:
-        """Whether messages and notices about this topic are for this part, of those that mark them."""
-        return False
-
-    def reads(self, subscription: int) -> bool:
-        """Whether what is asked of this subscription is for this part, of those that mark it."""
-        return False
+    own_topics: Container[TopicId] = ()
+    """The topics of this part: where several parts mark a type, their messages and notices go to this one."""
+    own_subscriptions: Container[int] = ()
+    """The subscriptions of this part: where several parts mark a type, their commands go to this one."""
 
     def start(self, now: float) -> None:
-        """The node is up."""
+        """Start the part, when the node starts."""
 
     def stop(self, now: float) -> None:
-        """The node goes down in good order."""
-
-    def close_input(self, now: float) -> None:
-        """An input was handled, and what came of it is taken: last words."""
+        """Stop the part, when the node stops in good order."""
 
 
 def on_message(
     kind: type[M],
 ) -> Callable[[Callable[[P, PeerId, M, float], None]], Callable[[P, PeerId, M, float], None]]:
-    """Messages of this type come here, and nowhere else."""
+    """Mark the only handler of messages of this type."""
     return lambda handle: _marked(handle, Mark(InputSort.MESSAGE, kind))
 
 
 def on_timer(kind: type[T]) -> Callable[[Callable[[P, T, float], None]], Callable[[P, T, float], None]]:
-    """Timers of this type come here, and nowhere else."""
+    """Mark the only handler of timers of this type."""
     return lambda handle: _marked(handle, Mark(InputSort.TIMER, kind))
 
 
 def on_command(
     kind: type[C],
 ) -> Callable[[Callable[[P, int, C, float], None]], Callable[[P, int, C, float], None]]:
-    """Commands of this type come here, with the number to reply to, and nowhere else."""
+    """Mark the only handler of commands of this type; it is given the number to reply to."""
     return lambda handle: _marked(handle, Mark(InputSort.COMMAND, kind))
 
 
 def on_notice(kind: type[N]) -> Callable[[Callable[[P, N, float], None]], Callable[[P, N, float], None]]:
-    """Notices of this type come here, and nowhere else."""
+    """Mark the only handler of notices of this type."""
     return lambda handle: _marked(handle, Mark(InputSort.NOTICE, kind))
 
 
 def on_input(kind: type[G]) -> Callable[[Callable[[P, G, float], None]], Callable[[P, G, float], None]]:
-    """What the driver tells of links, of local networks and of commands that come; every part that marks it
-    hears it, in the order of the parts."""
+    """Mark a handler of inputs from the driver: links, local networks, and the arrival of commands.
+
+    Every part that marks the type receives it, in the order of the parts.
+    """
     return lambda handle: _marked(handle, Mark(InputSort.INPUT, kind))
 
 

@@ -1,7 +1,8 @@
-"""Numbered requests to peers: one question, and one end, which is an answer or a failure.
+"""Numbered requests to peers: each ends once, with an answer or a failure.
 
-Each goes over a link that is dialled and held for it. It is sent again if its retry says so, and fails when
-the last try is not answered, or when its link goes. With its end comes back what it is for, its context.
+A request goes over a link that is held, and dialled if need be. It is sent again if its retry says so, and
+fails when the last try is not answered or its link goes down. At its end the caller gets back its context,
+which says what the request is for.
 """
 
 from __future__ import annotations
@@ -19,22 +20,22 @@ from linnet.machine.outbox import Outbox
 
 X = TypeVar("X")
 _UNHEARD = 2
-"""Sendings without a word after which a peer with a link counts as silent."""
+"""Unanswered tries after which a linked peer counts as silent."""
 
 
 class Retry(Struct, frozen=True, gc=False):
-    """How long an answer is waited for, and how often a request is sent."""
+    """How long to wait for an answer, and how often to send a request."""
 
     timeout: float
-    """Seconds that the first try waits, a dial included."""
+    """Seconds to wait for the first try, including a dial."""
     tries: int = 1
-    """Each waits twice as long as the one before."""
+    """The number of tries; each waits twice as long as the one before."""
     survives_link: bool = False
-    """Whether it waits for another link when its own goes, and is sent again over that."""
+    """Whether it waits for another link when its own goes down, and is sent again over that."""
 
 
 class Failed(Struct, Generic[X], frozen=True, gc=False):
-    """A request that has no answer."""
+    """A request that got no answer."""
 
     peer: PeerId
     context: X
@@ -42,22 +43,19 @@ class Failed(Struct, Generic[X], frozen=True, gc=False):
     message: Message
 
 
-class _Request(Generic[X]):
-    """A request that is open."""
+class _Request(Struct, Generic[X], eq=False):
+    """An open request."""
 
-    __slots__ = ("context", "is_broken", "is_sent", "message", "peer", "retry", "tries")
-
-    def __init__(self, peer: PeerId, message: Message, context: X, retry: Retry) -> None:
-        self.peer = peer
-        self.message = message
-        self.context = context
-        self.retry = retry
-        self.tries = 0
-        """Tries that were not answered in time."""
-        self.is_sent = False
-        """Whether it went over the link that there is now."""
-        self.is_broken = False
-        """Whether its link broke, or none came up, since it was asked."""
+    peer: PeerId
+    message: Message
+    context: X
+    retry: Retry
+    tries: int = 0
+    """Tries that were not answered in time."""
+    is_sent: bool = False
+    """Whether it was sent over the present link."""
+    is_broken: bool = False
+    """Whether its link went down, or none came up, since it was made."""
 
     @property
     def is_silent(self) -> bool:
@@ -65,12 +63,12 @@ class _Request(Generic[X]):
 
 
 class Requests(Generic[X]):
-    """Open requests of one part, each for an X, which is never None. The part bounds how many there are."""
+    """The open requests of one part, each with a context that is never None. The part limits how many."""
 
     def __init__(
         self, purpose: str, timer: Callable[[int], Timer], out: Outbox, keeps_links: bool = False
     ) -> None:
-        """Hold links for a purpose: until all is answered, or with `keeps_links` until `release_idle`."""
+        """Hold links for a purpose, until all requests end, or with `keeps_links` until `release_idle`."""
         self._purpose = purpose
         self._timer = timer
         self._out = out
@@ -84,14 +82,14 @@ class Requests(Generic[X]):
         return len(self._open)
 
     def next_number(self) -> int:
-        """Draw a number, which the message has to carry."""
+        """Return the next number, which the message must carry."""
         self._number += 1
         return self._number
 
     def ask(
         self, number: int, contact: Contact, message: Message, context: X, retry: Retry, is_linked: bool
     ) -> None:
-        """Send a request over the link that there is, or over one that is dialled for it."""
+        """Send a request over the open link, or over one that is dialled for it."""
         peer = contact.peer
         request = self._open[number] = _Request(peer, message, context, retry)
         self._by_peer.setdefault(peer, {})[number] = None
@@ -101,32 +99,32 @@ class Requests(Generic[X]):
         self._out.set_timer(retry.timeout, self._timer(number))
 
     def hold(self, contact: Contact) -> None:
-        """Keep a link to a peer that is asked, or with `keeps_links` to one that may be."""
+        """Hold a link to a peer that is asked, or with `keeps_links` to one that may be."""
         if contact.peer not in self._held:
             self._held[contact.peer] = None
             self._out.hold(contact.peer, contact.hints, self._purpose)
 
     def context(self, peer: PeerId, number: int) -> X | None:
-        """What a peer was asked for, without ending the request; None if it was not asked."""
+        """Return the context of a request without ending it; None if this peer was not asked."""
         request = self._open.get(number)
         return request.context if request is not None and request.peer == peer and request.is_sent else None
 
     def handle_answer(self, peer: PeerId, number: int) -> X | None:
-        """End the request that a peer answers; None if it was not asked."""
+        """End the request that a peer answers; None if this peer was not asked."""
         context = self.context(peer, number)
         if context is not None:
             self._cancel(number)
         return context
 
     def handle_link_up(self, peer: PeerId) -> None:
-        """Send what waits for a link to this peer."""
+        """Send the requests that wait for a link to this peer."""
         for number in self._by_peer.get(peer, ()):
             request = self._open[number]
             if not request.is_sent:
                 self._send(request)
 
     def handle_link_down(self, peer: PeerId, reason: Reason) -> list[Failed[X]]:
-        """Fail the requests to a peer whose link is gone or never came, but for those that survive it."""
+        """Fail the requests to a peer whose link is gone or never came, except those that survive it."""
         failed: list[Failed[X]] = []
         for number in list(self._by_peer.get(peer, ())):
             request = self._open[number]
@@ -138,7 +136,7 @@ class Requests(Generic[X]):
         return failed
 
     def handle_link_closed(self, peer: PeerId) -> None:
-        """Have the requests to a peer wait for another link: nothing is wrong, this one was not needed."""
+        """Let the requests to a peer wait for another link: this one was not needed and was closed."""
         for number in self._by_peer.get(peer, ()):
             self._open[number].is_sent = False
 
@@ -158,28 +156,28 @@ class Requests(Generic[X]):
         return Failed(request.peer, request.context, reason, request.message)
 
     def silent(self, peer: PeerId) -> list[X]:
-        """What a peer was asked for and says nothing of: no link comes up, or nothing comes over it."""
+        """Return the contexts of the requests to which a peer is silent: no link comes up, or no answer."""
         requests = (self._open[number] for number in self._by_peer.get(peer, ()))
         return [request.context for request in requests if request.is_silent]
 
     def silent_context(self, number: int) -> X | None:
-        """What a request is for whose peer says nothing so far; None if it does, or is not asked any more."""
+        """Return the context of a request if its peer is silent so far; else None."""
         request = self._open.get(number)
         return request.context if request is not None and request.is_silent else None
 
     def extend(self, number: int, seconds: float) -> None:
-        """Wait so long for an answer that is being made; all tries are left again then."""
+        """Wait this many seconds for an answer that is being made; after that, all tries are left again."""
         self._open[number].tries = 0
         self._out.set_timer(seconds, self._timer(number))
 
     def withdraw(self, peer: PeerId, is_unwanted: Callable[[X], bool]) -> None:
-        """Forget the requests to a peer whose answers nobody wants any more."""
+        """Drop the requests to a peer whose answers are no longer wanted."""
         for number in list(self._by_peer.get(peer, ())):
             if is_unwanted(self._open[number].context):
                 self._cancel(number)
 
     def release_idle(self, needed: dict[PeerId, None]) -> None:
-        """Let all links go but these, and those over which something is asked."""
+        """Release all links except these and those with open requests."""
         for peer in [peer for peer in self._held if peer not in needed and peer not in self._by_peer]:
             self._release(peer)
 

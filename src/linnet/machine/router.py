@@ -1,4 +1,4 @@
-"""Which part of a node hears an input: by its type, and by whose topic or subscription it is about."""
+"""The router: finds the part of a node that handles an input, by its type, topic or subscription."""
 
 from __future__ import annotations
 
@@ -8,29 +8,30 @@ from typing import NamedTuple, TypeAlias
 
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.messages import Message, TopicMessage
+from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
-from linnet.machine.commands import SubscriptionCommand, carry_out
+from linnet.machine.commands import Declined, SubscriptionCommand, carry_out
 from linnet.machine.outbox import InPlaceNotice, Notice, Outbox, TopicNotice
 from linnet.machine.part import InputSort, Part
 
 Handler: TypeAlias = Callable[..., None]
 _OWNED = (TopicMessage, TopicNotice, SubscriptionCommand)
-"""Types that several parts may mark: each goes to the part whose topic or subscription it is about, or to
-the first of them if that is nobody's."""
+"""Types that several parts may mark: each input goes to the part that owns its topic or subscription, or to
+the first of the parts if none does."""
 
 
 class Route(NamedTuple):
-    """Who hears one type of input."""
+    """The handlers of one type of input."""
 
     place: int
-    """The place of a part among those of a node."""
+    """The index of the part among those of the node."""
     handle: Handler
     others: list[tuple[int, Handler]]
-    """Those who hear it instead if it is about a topic or a subscription of theirs."""
+    """The handlers of other parts, which take inputs about their own topics or subscriptions."""
 
 
 class Table:
-    """The handlers of a set of classes. All nodes with the same parts share one."""
+    """The handlers of a tuple of classes. All nodes with the same parts share one table."""
 
     def __init__(self, parts: tuple[type[Part], ...]) -> None:
         self.messages: dict[type, Route] = {}
@@ -44,7 +45,6 @@ class Table:
             InputSort.COMMAND: self.commands,
             InputSort.NOTICE: self.notices,
         }
-        self.closers = [place for place, part in enumerate(parts) if part.close_input is not Part.close_input]
         for place, part in enumerate(parts):
             for mark, handle in part.marks:
                 if mark.sort is InputSort.INPUT:
@@ -60,12 +60,12 @@ class Table:
 
 @cache
 def table_of(parts: tuple[type[Part], ...]) -> Table:
-    """The table of these classes, made once."""
+    """Return the table of these classes, made once."""
     return Table(parts)
 
 
 class Router:
-    """Hands each input of a node to the part whose handler is marked for it."""
+    """Passes each input of a node to the part whose handler is marked for it."""
 
     __slots__ = ("out", "parts", "table")
 
@@ -75,7 +75,7 @@ class Router:
         self.table = table_of(tuple(map(type, parts)))
 
     def message(self, peer: PeerId, message: Message, now: float) -> None:
-        """A peer says something."""
+        """Pass a peer's message to its handler."""
         route = self.table.messages[type(message)]
         part, handle = self.parts[route.place], route.handle
         if route.others and isinstance(message, TopicMessage):
@@ -84,14 +84,18 @@ class Router:
         self.pass_on_notices(now)
 
     def timer(self, timer: Timer, now: float) -> None:
-        """A timer has run out."""
+        """Pass a timer that has run out to its handler."""
         route = self.table.timers[type(timer)]
         route.handle(self.parts[route.place], timer, now)
         self.pass_on_notices(now)
 
     def command(self, request: int, command: object, now: float) -> None:
-        """The application asks for something; what is refused is declined, and nothing of it was done."""
-        route = self.table.commands[type(command)]
+        """Pass a command to its handler; a refused one is declined and has no effect."""
+        route = self.table.commands.get(type(command))
+        if route is None:
+            detail = f"no part of this node carries out {type(command).__name__}"
+            self.out.reply(request, Declined(Reason.UNSUPPORTED, detail))
+            return
         part, handle = self.parts[route.place], route.handle
         if route.others and isinstance(command, SubscriptionCommand):
             part, handle = self._reader(route, command.subscription)
@@ -99,18 +103,13 @@ class Router:
         self.pass_on_notices(now)
 
     def input(self, event: object, now: float) -> None:
-        """Something happened: all who mark it hear it, in the order of the parts."""
+        """Pass an input to all handlers that mark it, in the order of the parts."""
         for place, handle in self.table.inputs.get(type(event), ()):
             handle(self.parts[place], event, now)
         self.pass_on_notices(now)
 
-    def close_input(self, now: float) -> None:
-        """Let the parts add what follows from an input once it was handled."""
-        for place in self.table.closers:
-            self.parts[place].close_input(now)
-
     def pass_on_notices(self, now: float) -> None:
-        """Tell parts what others have to tell them, and what comes of that, until all is told."""
+        """Pass notices to their handlers, also those that these give, until none is left."""
         out = self.out
         while out.has_notices:
             later: list[Notice] = []
@@ -132,15 +131,17 @@ class Router:
         handle(part, notice, now)
 
     def _holder(self, route: Route, topic: TopicId) -> tuple[Part, Handler]:
-        """Whose topic it is; the first that marks the type if it is nobody's."""
-        for place, handle in route.others:
-            if (part := self.parts[place]).holds(topic):
-                return part, handle
-        return self.parts[route.place], route.handle
+        """Return the part that owns a topic; the first that marks the type if none does."""
+        first = self.parts[route.place]
+        if topic not in first.own_topics:
+            for place, handle in route.others:
+                if topic in (part := self.parts[place]).own_topics:
+                    return part, handle
+        return first, route.handle
 
     def _reader(self, route: Route, subscription: int) -> tuple[Part, Handler]:
-        """Whose subscription it is; the first that marks the type if it is nobody's."""
+        """Return the part that owns a subscription; the first that marks the type if none does."""
         for place, handle in route.others:
-            if (part := self.parts[place]).reads(subscription):
+            if subscription in (part := self.parts[place]).own_subscriptions:
                 return part, handle
         return self.parts[route.place], route.handle

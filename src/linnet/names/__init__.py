@@ -1,1 +1,1 @@
-"""Names: zones of signed records, petnames, and how a name leads to a key."""
+"""Names: zones of signed records, petnames, and the resolution of a name to a key or a place."""

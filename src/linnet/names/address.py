@@ -1,7 +1,7 @@
 """Addresses as people type them: `music.alice`, `music.alice.bob`, `lp1…`, `music.lp1….zkey`.
 
-Read from the right: the last part is somebody whom the user knows by this name, or a key; each part before it
-is a label in the zone that was reached so far. `.gnu` and `.gads` at the end say nothing and are dropped.
+They are read from the right: the last part is a petname of the user, or a key; each part before it is a label
+in the zone that was reached so far. `.gnu` and `.gads` at the end mean nothing and are dropped.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _SHOWN = 80
 
 
 class Address(Struct, frozen=True, gc=False):
-    """Where to begin, and which labels to follow from there."""
+    """A parsed address: the zone to begin at, and the labels to follow from there."""
 
     labels: tuple[str, ...]
-    """As they stand, so the last is followed first. None: the contact of the zone."""
+    """The labels as written, so the last is followed first. Empty: the contact of the zone."""
     name: str | None
-    """The name by which the user knows the zone to begin with."""
+    """The petname of the zone to begin at; None if its key is given."""
     key: AuthorId | None
-    """Or its key."""
+    """The key of the zone to begin at; None if its name is given."""
 
     def __str__(self) -> str:
         root = self.name if self.key is None else to_text(Sort.PERSON, self.key)
@@ -43,7 +43,7 @@ class Address(Struct, frozen=True, gc=False):
 
 
 def read_address(text: str) -> Address:
-    """What an address says; `BadText` names the part that is wrong."""
+    """Parse an address; `BadText` names the part that is wrong."""
     if len(text) > ADDRESS_CHARS:
         raise BadText(f"an address has at most {ADDRESS_CHARS} characters, not {len(text)}")
     parts = text.strip().removesuffix(".").split(".")
@@ -63,7 +63,7 @@ def read_address(text: str) -> Address:
 
 
 def read_label(text: str) -> str:
-    """A label in the one form that it is compared in; `BadText` says what is wrong with it."""
+    """Return a label in its canonical form for comparison; `BadText` says what is wrong with it."""
     label = _folded(text)
     if label == CONTACT_LABEL:
         return label
@@ -71,7 +71,7 @@ def read_label(text: str) -> str:
 
 
 def read_name(text: str) -> str:
-    """A name by which the user knows somebody, in the one form that it is compared in."""
+    """Return a petname in its canonical form for comparison; `BadText` says what is wrong with it."""
     name = _checked(_folded(text), text, "name")
     if name in RESERVED:
         raise BadText(f"{_shown(text)} is no name for somebody: it means something else in addresses")
@@ -79,7 +79,7 @@ def read_name(text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    """Unicode's folding for identifiers (chapter 3.13, D147): folding twice changes nothing more."""
+    """Apply Unicode's folding for identifiers (chapter 3.13, D147): folding twice changes nothing more."""
     once = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", text).casefold())
     return unicodedata.normalize("NFKC", once.casefold())
 

@@ -1,21 +1,24 @@
-"""What the user asks about names, and what is answered. No password is in it, only what was made of one."""
+"""The commands about names and their results. They hold no password, only keys stretched from one."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Annotated, NamedTuple
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from linnet.core.ids import AuthorId, Contact, DeviceId, PeerId, TopicId
 from linnet.core.reasons import Reason
+from linnet.machine.commands import Command
 from linnet.names.derivation import Stretched
 
+PetnameText = Annotated[str, Meta(min_length=1, max_length=256)]
 
-class PublishName(Struct, frozen=True, gc=False):
-    """Say under a label of our zone where a place is, or whose zone it leads to, or both.
 
-    Answered by `Published` or `Declined`. Without a lifetime: what the configuration says; 0: remove.
+class PublishName(Command["Published"], frozen=True, gc=False):
+    """Publish a place, the delegation to another zone, or both, under a label of our zone.
+
+    Without a lifetime the configured one holds; 0 removes the label.
     """
 
     label: str
@@ -24,124 +27,112 @@ class PublishName(Struct, frozen=True, gc=False):
     zone: AuthorId | None = None
     lifetime: float | None = None
     renew: bool = True
-    """Whether it is signed again in time, for as long as this node runs."""
+    """Whether the record is signed again before it ends, for as long as this node runs."""
     stretched: Stretched | None = None
-    """With a password: that, stretched for this label of our zone."""
+    """The password, if there is one, stretched for this label of our zone."""
 
 
-class RemoveName(Struct, frozen=True, gc=False):
-    """Take back what our zone says under a label. Answered by `Published` or `Declined`."""
+class RemoveName(Command["Published"], frozen=True, gc=False):
+    """Remove the records under a label of our zone."""
 
     label: str
     stretched: Stretched | None = None
 
 
-class ResolveName(Struct, frozen=True, gc=False):
-    """Where does this address lead? Answered by `Resolved`, `NotResolved`, `WantsPassword` or `Declined`.
+class ResolveName(Command["Resolved | NotResolved | WantsPassword"], frozen=True, gc=False):
+    """Resolve an address to a place.
 
-    A password is that of the first label. It can be stretched only when the zone of that label is known.
-    """
+    A password is that of the first label. It can be stretched only when the zone of that label is known."""
 
     address: str
     protected: bool = False
-    """Whether there is a password."""
+    """Whether the label has a password."""
     stretched: Stretched | None = None
 
 
-class ListNames(Struct, frozen=True, gc=False):
-    """What does our zone say, as far as this device wrote it? Answered by `NamesAre`."""
+class ListNames(Command["NamesAre"], frozen=True, gc=False):
+    """List the labels of our zone that this device wrote."""
 
 
-class SetPetname(Struct, frozen=True, gc=False):
-    """Know somebody by this name. Answered by `PetnamesAre` or `Declined`."""
+class SetPetname(Command["PetnamesAre"], frozen=True, gc=False):
+    """Give a person a petname."""
 
-    name: str
-    zone: AuthorId
-
-
-class RemovePetname(Struct, frozen=True, gc=False):
-    """Know nobody by this name any more. Answered by `PetnamesAre` or `Declined`."""
-
-    name: str
+    name: PetnameText
+    person: AuthorId
 
 
-class ListPetnames(Struct, frozen=True, gc=False):
-    """Whom do we know by which name? Answered by `PetnamesAre`."""
+class RemovePetname(Command["PetnamesAre"], frozen=True, gc=False):
+    """Remove a petname."""
+
+    name: PetnameText
 
 
-class ExportNames(Struct, frozen=True, gc=False):
-    """Our own records as a file, sealed as stores see them. Answered by `NamesFile`."""
+class ListPetnames(Command["PetnamesAre"], frozen=True, gc=False):
+    """List the petnames and their people."""
 
 
-class TakeInNames(Struct, frozen=True, gc=False):
-    """Keep the records of such a file, as a store does. Answered by `TakenIn` or `Declined`."""
+class ExportNames(Command["NamesFile"], frozen=True, gc=False):
+    """Export our own records as a file, sealed as stores see them."""
+
+
+class TakeInNames(Command["TakenIn"], frozen=True, gc=False):
+    """Store the records of an exported file, as a store does."""
 
     data: bytes
 
 
-NamesCommand: TypeAlias = (
-    PublishName
-    | RemoveName
-    | ResolveName
-    | ListNames
-    | SetPetname
-    | RemovePetname
-    | ListPetnames
-    | ExportNames
-    | TakeInNames
-)
-
-
 class Fault(StrEnum):
-    """Why an address leads nowhere."""
+    """The reason why an address cannot be resolved."""
 
     UNKNOWN = "unknown"
-    """Nobody who was asked has such a record; or it has a password."""
+    """No peer that was asked has such a record; or it has a password."""
     UNANSWERED = "unanswered"
-    """Nobody answered, so nothing is known."""
+    """No peer answered, so nothing is known."""
     EXPIRED = "expired"
     REMOVED = "removed"
     FORGED = "forged"
     """There are records, and the zone signed none of them."""
     REPLAYED = "replayed"
-    """What we have seen before has ended, and there are only records older than that."""
+    """The record that we saw before has ended, and only older ones were found."""
     LOOPING = "looping"
     TOO_DEEP = "too_deep"
     NOT_A_ZONE = "not_a_zone"
-    """The label leads to a place, and something should follow it."""
+    """The label leads to a place, but further labels should follow."""
 
 
 class Via(StrEnum):
-    """What a step of the path of trust rests on."""
+    """The basis of a step in the path of trust."""
 
     PETNAME = "petname"
-    """The user gave the name."""
+    """The user assigned the petname."""
     KEY = "key"
     """The user gave the key."""
     OWN = "own"
-    """It is our own zone."""
+    """The zone is our own."""
     DELEGATION = "delegation"
     PLACE = "place"
 
 
 class Step(Struct, frozen=True, gc=False):
-    """One step of the path of trust: by whose word what leads where."""
+    """One step of the path of trust: a name, the zone that vouches for it, and its target."""
 
     via: Via
     name: str
     """The petname, the label, or nothing."""
     says: AuthorId | None
-    """The zone that says so; None: the user."""
-    leads_to: bytes
-    """A zone's key, or in the last step a place."""
+    """The zone that vouches for the step; None: the user."""
+    zone: AuthorId | None
+    """The zone that the step leads to; None: it leads to a place."""
     expires: int | None
     """The second until which this step can be relied on; None: as long as the user wants."""
     device: DeviceId | None = None
-    """The device that signed."""
+    """The device that signed the record."""
+    place: TopicId | None = None
+    """The place that the last step leads to."""
 
 
 class Resolved(Struct, frozen=True, gc=False):
-    """A place, where to enter it, and why that is believed."""
+    """A place, contacts at which to enter it, and the path of trust to it."""
 
     address: str
     place: TopicId
@@ -152,7 +143,7 @@ class Resolved(Struct, frozen=True, gc=False):
 
 
 class NotResolved(Struct, frozen=True, gc=False):
-    """How far it went, at which label it failed, and why."""
+    """The path that could be followed, the label at which it failed, and why."""
 
     address: str
     fault: Fault
@@ -163,7 +154,7 @@ class NotResolved(Struct, frozen=True, gc=False):
 
 
 class WantsPassword(Struct, frozen=True, gc=False):
-    """The address leads so far; ask again with the password stretched for this label of this zone."""
+    """The next label needs a password: ask again with it, stretched for this label of this zone."""
 
     address: str
     zone: AuthorId
@@ -171,13 +162,21 @@ class WantsPassword(Struct, frozen=True, gc=False):
 
 
 class Published(Struct, frozen=True, gc=False):
-    """It is written down here, and was handed to these peers; `NamesAre` tells who keeps it."""
+    """The record is stored here, and was handed to these peers; `NamesAre` shows which of them keep it."""
 
     label: str
     version: int
     expires: int
     removed: bool
     handed: tuple[PeerId, ...]
+
+
+class Told(NamedTuple):
+    """The answer of a device to which a record was handed."""
+
+    device: PeerId
+    refusal: Reason | None
+    """Why it does not keep the record; None if it does."""
 
 
 class NameStatus(Struct, frozen=True, gc=False):
@@ -192,38 +191,40 @@ class NameStatus(Struct, frozen=True, gc=False):
     expires: int
     renew: bool
     removed: bool
-    told: tuple[tuple[PeerId, Reason | None], ...]
-    """Who was handed this version and answered: it is kept there, or why not."""
+    told: tuple[Told, ...]
+    """The answers of the peers to which this version was handed."""
 
 
 class NamesAre(Struct, frozen=True, gc=False):
-    """All labels of our zone that this device wrote, removed ones included while that has to be said."""
+    """All labels of our zone that this device wrote, and removed ones while their removal is published."""
 
     zone: AuthorId
     names: tuple[NameStatus, ...]
 
 
-class PetnamesAre(Struct, frozen=True, gc=False):
-    """Whom the user knows, by name. It stays on this device."""
+class Petname(NamedTuple):
+    """A petname and the person that the user means by it."""
 
-    names: tuple[tuple[str, AuthorId], ...]
+    name: str
+    person: AuthorId
+
+
+class PetnamesAre(Struct, frozen=True, gc=False):
+    """All petnames of the user. They stay on this device."""
+
+    petnames: tuple[Petname, ...]
 
 
 class NamesFile(Struct, frozen=True, gc=False):
-    """Records that can be carried."""
+    """A file of records, to carry by hand."""
 
     records: int
     data: bytes
 
 
 class TakenIn(Struct, frozen=True, gc=False):
-    """What became of the records of a file."""
+    """The outcome of taking in the records of a file."""
 
     kept: int
     refused: tuple[Reason, ...]
-    """Why each that is not kept is not."""
-
-
-NamesResult: TypeAlias = (
-    Published | Resolved | NotResolved | WantsPassword | NamesAre | PetnamesAre | NamesFile | TakenIn
-)
+    """The reason for each record that is not kept."""

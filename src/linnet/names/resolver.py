@@ -1,7 +1,7 @@
-"""The walk along an address: which record is wanted next, what it says, where it ends. It asks nobody itself.
+"""The walk along an address, from label to label. It asks no peers itself: it names the record it wants next.
 
-Every step is by somebody's signed word, and the path keeps whose. A label costs one record; where a path ends
-at a zone instead of a place, the contact of that zone (`+`) is meant.
+Every step rests on a signed record, and the path keeps its signer. A label costs one record; where a path
+ends at a zone instead of a place, the contact of that zone (`+`) is meant.
 """
 
 from __future__ import annotations
@@ -10,42 +10,41 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from linnet.core.errors import RemoteError
-from linnet.core.ids import AuthorId
+from linnet.core.ids import AuthorId, TopicId
 from linnet.identity.cards import CardCheck, check_card, check_dates
 from linnet.identity.text import Sort, short
 from linnet.names.address import Address
-from linnet.names.block import Block, is_early, open_block
 from linnet.names.commands import Fault, NotResolved, Resolved, Step, Via, WantsPassword
 from linnet.names.derivation import NameKeys, Stretched, derive
-from linnet.names.records import CONTACT_LABEL, PlaceRecord, RecordSet
+from linnet.names.records import CONTACT_LABEL, Block, PlaceRecord, RecordSet, is_early, open_block
 
 Revoked = Callable[[RecordSet], bool]
-"""Whether the device that signed was revoked, as far as is known here."""
+"""A function that returns whether the signing device of a set was revoked, as far as is known here."""
 
 
 class Secret(NamedTuple):
-    """Whether the first label has a password, and what was made of it once its zone was known."""
+    """Whether the first label has a password, and the stretched password once its zone was known."""
 
     protected: bool = False
     stretched: Stretched | None = None
 
 
 OPEN = Secret()
-"""There is no password."""
+"""The secret of an address without a password."""
 
 
 class Answer(NamedTuple):
-    """What was gathered under the key that a walk wants."""
+    """The blocks that were gathered under the key that a walk wants."""
 
     blocks: tuple[Block, ...]
     remembered: Block | None
-    """The newest right one that we have seen before."""
+    """The newest right block that we have seen before."""
     answered: bool
-    """Whether anybody at all could be asked and answered."""
+    """Whether any peer has answered."""
 
 
 class Walk:
-    """One address on its way. `wanted` until there is an `outcome`."""
+    """Follows one address. It wants the record under `lookup` until there is an `outcome`."""
 
     def __init__(
         self,
@@ -57,13 +56,15 @@ class Walk:
         revoked: Revoked = lambda _: False,
     ) -> None:
         self._text = str(address)
+        if start.zone is None:
+            raise ValueError("an address begins at a zone")
         self._path = [start]
-        self._zone = AuthorId(start.leads_to)
+        self._zone = start.zone
         labels = address.labels
         if start.via is Via.OWN and address.name is not None:
             labels = (*labels, address.name)
         self._labels = list(labels) or [CONTACT_LABEL]
-        """Still to be followed, the last first."""
+        """The labels still to be followed, the last first."""
         self._depth = depth
         self._secret = secret
         self._check = check
@@ -74,35 +75,34 @@ class Walk:
         self.learned: Block | None = None
         """The right block of the last answer."""
         self.forged: tuple[Block, ...] = ()
-        """What was not the zone's in the last answer."""
+        """The blocks of the last answer that the zone did not sign."""
         self.older: tuple[Block, ...] = ()
-        """What was the zone's in the last answer, and is older than what we have seen before."""
-        self._next()
+        """The right blocks of the last answer that are older than one we have seen before."""
+        self._want_next()
 
     @property
-    def wanted(self) -> bytes:
+    def lookup(self) -> bytes:
         """The lookup key of the record that is wanted now."""
-        if self._keys is None:
-            raise ValueError("this walk is over")
-        return self._keys.lookup
+        return self._wanted_keys.lookup
 
-    def answer(self, answer: Answer, now: float) -> None:
-        """Go on with what was found under the wanted key."""
+    def handle_answer(self, answer: Answer, now: float) -> None:
+        """Go on with the blocks that were found under the wanted key."""
         said = self._judge(answer, now)
         if isinstance(said, RecordSet):
             self._follow(said)
 
     def _judge(self, answer: Answer, now: float) -> RecordSet | None:
-        """The newest right set; what is wrong with all of them ends the walk."""
-        right, self.forged = self._opened(self._candidates(answer))
+        """Return the newest right set; if there is none, end the walk."""
+        known = () if answer.remembered is None else (answer.remembered,)
+        right, self.forged = self._open_blocks(dict.fromkeys((*answer.blocks, *known)))
         self.learned, self.older = None, ()
         if not right:
             if self.forged:
                 return self._fail(Fault.FORGED, f"{len(self.forged)} found, and the zone signed none of them")
             if not answer.answered:
                 return self._fail(Fault.UNANSWERED, "nobody who keeps records could be asked, or answered")
-            return self._fail(Fault.UNKNOWN, "nobody who was asked has it; if it has a password, give that")
-        # What a clock that was ahead has signed counts only where there is nothing else.
+            return self._fail(Fault.UNKNOWN, "nobody who was asked has it")
+        # A set signed by a clock that was ahead counts only if there is no other.
         timely = [each for each in right if not is_early(each[0], now)] or right
         block, said = max(timely, key=lambda each: (each[1].version, each[1].device))
         self.learned = block
@@ -120,16 +120,14 @@ class Walk:
             return self._fail(Fault.FORGED, error.detail)
         return said
 
-    def _candidates(self, answer: Answer) -> Iterable[Block]:
-        known = () if answer.remembered is None else (answer.remembered,)
-        return dict.fromkeys((*answer.blocks, *known))
-
-    def _opened(self, blocks: Iterable[Block]) -> tuple[list[tuple[Block, RecordSet]], tuple[Block, ...]]:
+    def _open_blocks(
+        self, blocks: Iterable[Block]
+    ) -> tuple[list[tuple[Block, RecordSet]], tuple[Block, ...]]:
         right: list[tuple[Block, RecordSet]] = []
         forged: list[Block] = []
         for block in blocks:
             try:
-                said = open_block(block, self._derived, self._zone, self._labels[-1], self._check)
+                said = open_block(block, self._wanted_keys, self._zone, self._labels[-1], self._check)
             except RemoteError:
                 forged.append(block)
                 continue
@@ -143,23 +141,30 @@ class Walk:
         label = self._labels.pop()
         place, delegation = said.place, said.delegation
         if not self._labels and place is not None:
-            self._step(Via.PLACE, label, place.place, said)
+            self._add_step(Via.PLACE, label, said, place=place.place)
             self._arrive(place)
             return
         if delegation is None:
             self._labels.append(label)
             self._fail(Fault.NOT_A_ZONE, "it leads to a place, and nothing can follow that")
             return
-        self._step(Via.DELEGATION, label, delegation.zone, said)
+        self._add_step(Via.DELEGATION, label, said, zone=delegation.zone)
         self._zone = delegation.zone
         if not self._labels:
             self._labels, self._secret = [CONTACT_LABEL], OPEN
-        self._next()
+        self._want_next()
 
-    def _step(self, via: Via, label: str, leads_to: bytes, said: RecordSet) -> None:
-        self._path.append(Step(via, label, self._zone, leads_to, said.until, said.device))
+    def _add_step(
+        self,
+        via: Via,
+        label: str,
+        said: RecordSet,
+        zone: AuthorId | None = None,
+        place: TopicId | None = None,
+    ) -> None:
+        self._path.append(Step(via, label, self._zone, zone, said.until, said.device, place))
 
-    def _next(self) -> None:
+    def _want_next(self) -> None:
         """Want the next record, unless the path runs in circles or too far."""
         label = self._labels[-1]
         if (self._zone, label) in self._seen:
@@ -173,7 +178,7 @@ class Walk:
             self._keys = derive(self._zone, label)
             return
         stretched = self._secret.stretched
-        if stretched is None or not stretched.fits(self._zone, label):
+        if stretched is None or not stretched.is_for(self._zone, label):
             self._keys, self.outcome = None, WantsPassword(self._text, self._zone, label)
         else:
             self._keys = derive(self._zone, label, stretched)
@@ -184,7 +189,7 @@ class Walk:
         self.outcome = Resolved(self._text, place.place, place.contacts, tuple(self._path), min(ends))
 
     def _fail(self, fault: Fault, detail: str) -> RecordSet | None:
-        """End here; returns that there is nothing to follow."""
+        """End the walk with a fault; return None, since no set is to be followed."""
         label = self._labels[-1]
         where = f"{label!r} in the zone {short(Sort.PERSON, self._zone)}: {detail}"
         self._keys = None
@@ -192,7 +197,7 @@ class Walk:
         return None
 
     @property
-    def _derived(self) -> NameKeys:
+    def _wanted_keys(self) -> NameKeys:
         if self._keys is None:
             raise ValueError("this walk is over")
         return self._keys

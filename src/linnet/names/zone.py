@@ -1,6 +1,7 @@
-"""Our own zone: what it says under which label, in which version, until when. Written down, labels and all.
+"""Our own zone: the labels with their records, versions and ends, all kept in the store.
 
-Passwords are not kept; what follows from them is, so that a record can be signed again while the node runs.
+Passwords are not stored; the keys that follow from them are, so that a record can be signed again while the
+node runs.
 """
 
 from __future__ import annotations
@@ -15,18 +16,17 @@ from linnet.groups.primitives import Hidden
 from linnet.identity.cards import Card
 from linnet.identity.keys import SigningKey
 from linnet.names.address import read_label
-from linnet.names.block import Block, Saying, close_block, is_early
 from linnet.names.derivation import NameKeys, Stretched, derive
-from linnet.names.records import Records, ZoneRecord
+from linnet.names.records import Block, Records, Statement, ZoneRecord, is_early, seal_block
 
 SPACE = "names own"
 LONGEST = 365 * 86_400
-"""Seconds that a record may be good for."""
+"""The most seconds that a record may be valid."""
 _MS = 1000
 
 
 class OwnName(Hidden, frozen=True):
-    """One label of our zone, as it is written down."""
+    """One label of our zone, as it is stored."""
 
     label: str
     protected: bool
@@ -35,12 +35,12 @@ class OwnName(Hidden, frozen=True):
     renew: bool
     records: tuple[ZoneRecord, ...]
     until: int
-    """The last second at which anything that was ever said under this label could still be believed."""
+    """The last second at which any record that was ever published under this label could be trusted."""
     block: Block
 
     @property
     def is_removed(self) -> bool:
-        """Whether it was taken back."""
+        """Whether the label was removed."""
         return not self.records
 
 
@@ -49,7 +49,7 @@ _decoder = msgspec.msgpack.Decoder(OwnName)
 
 
 class Zone:
-    """The zone of this device's person, as far as this device has written it."""
+    """The part of its person's zone that this device has written."""
 
     def __init__(self, key: SigningKey, card: Card, cells: Cells, entropy: Entropy, most: int) -> None:
         self._key = key
@@ -69,7 +69,7 @@ class Zone:
         renew: bool = True,
         stretched: Stretched | None = None,
     ) -> OwnName:
-        """Say this under a label, for so many seconds; for none: take back what was said."""
+        """Publish records under a label for `lifetime` seconds; a lifetime of 0 removes the label."""
         label = read_label(text)
         if not 0 <= lifetime <= LONGEST:
             raise Refused(Reason.TOO_LARGE, f"a record is good for 0 to {LONGEST} seconds, not {lifetime:g}")
@@ -80,13 +80,13 @@ class Zone:
         keys = derive(self.key, label, stretched)
         if keys.lookup not in self._names and len(self._names) >= self._most:
             raise Refused(Reason.TOO_MANY, f"the zone has {self._most} labels already")
-        return self._say(label, stretched is not None, keys, int(lifetime), renew, records, now)
+        return self._sign(label, stretched is not None, keys, int(lifetime), renew, records, now)
 
     def remove(self, text: str, now: float, stretched: Stretched | None = None) -> OwnName:
-        """Take back what was said under a label: a newer set without records, for as long as any older one.
+        """Remove a label: publish a newer set without records, for as long as any older one.
 
-        Of a label that this device knows nothing of nobody knows how long another device said it for; then
-        the removal lasts as long as any record can.
+        If this device does not know the label, another device may have published it with any lifetime; the
+        removal then lasts as long as any record can.
         """
         label = read_label(text)
         keys = derive(self.key, label, stretched)
@@ -96,10 +96,10 @@ class Zone:
         if known is None and len(self._names) >= self._most:
             raise Refused(Reason.TOO_MANY, f"the zone has {self._most} labels already")
         lifetime = LONGEST if known is None else min(LONGEST, max(1, known.until - int(now)))
-        return self._say(label, stretched is not None, keys, lifetime, False, (), now)
+        return self._sign(label, stretched is not None, keys, lifetime, False, (), now)
 
-    def renewals(self, now: float) -> list[OwnName]:
-        """Sign again what is to go on and has less than half of its time left; the new versions."""
+    def renew_due(self, now: float) -> list[OwnName]:
+        """Sign renewable records again that have less than half of their time left; return the new ones."""
         due = [
             each
             for each in self._names.values()
@@ -108,12 +108,12 @@ class Zone:
             and self._is_carded(now)
         ]
         return [
-            self._say(each.label, each.protected, each.keys, each.lifetime, True, each.records, now)
+            self._sign(each.label, each.protected, each.keys, each.lifetime, True, each.records, now)
             for each in due
         ]
 
-    def forget(self, now: float) -> list[OwnName]:
-        """Drop labels of which nothing can be believed any more."""
+    def forget_ended(self, now: float) -> list[OwnName]:
+        """Drop and return the labels whose records can no longer be trusted anywhere."""
         gone = [each for each in self._names.values() if each.until <= now and not each.renew]
         for each in gone:
             del self._names[each.block.lookup]
@@ -121,17 +121,17 @@ class Zone:
         return gone
 
     def names(self) -> tuple[OwnName, ...]:
-        """All labels, removed ones included, in the order of the alphabet."""
+        """Return all labels, removed ones included, in alphabetical order."""
         return tuple(sorted(self._names.values(), key=lambda each: (each.label, each.protected)))
 
-    def says(self, label: str, protected: bool = False) -> bool:
-        """Whether the zone says anything under a label, openly or behind a password."""
+    def has_label(self, label: str, protected: bool = False) -> bool:
+        """Return whether the zone has a label, without or with a password."""
         return any((each.label, each.protected) == (label, protected) for each in self._names.values())
 
     def _is_carded(self, now: float) -> bool:
         return self._card.not_before <= now < self._card.not_after
 
-    def _say(
+    def _sign(
         self,
         label: str,
         protected: bool,
@@ -145,12 +145,12 @@ class Zone:
             raise Refused(Reason.CARD_EXPIRED, "this device's card is not good now: nobody would believe it")
         known = self._names.get(keys.lookup)
         version, until = int(now * _MS), int(now) + lifetime
-        # One from a clock that was ahead is believed by nobody whose clock is right: numbers begin anew.
+        # A version from a clock that was ahead is rejected by right clocks: the numbers begin anew.
         if known is not None and not is_early(known.block, now):
             version, until = max(version, known.block.version + 1), max(until, known.until)
         expires = int(now) + lifetime
-        block = close_block(
-            keys, self._key, self._card, Saying(label, version, expires, records), self._entropy
+        block = seal_block(
+            keys, self._key, self._card, Statement(label, version, expires, records), self._entropy
         )
         own = OwnName(label, protected, keys, lifetime, renew, records, until, block)
         self._names[block.lookup] = own
@@ -162,5 +162,5 @@ def _read(raw: bytes) -> OwnName:
     try:
         return _decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        # The message alone: what could not be read is a secret.
+        # Only the type of the error: its message could reveal parts of the secret content.
         raise StoreError(f"a label of our zone cannot be read: {type(error).__name__}") from None

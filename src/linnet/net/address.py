@@ -1,42 +1,31 @@
-"""Where a peer may be dialled: ``tls://host:port``, or ``wss://host:port`` for WebSocket.
-
-On a local network ``lan://KEY@host:port``, with the key that was announced there.
-"""
+"""Addresses of the form ``scheme://host:port``, and on a local network ``lan://KEY@host:port``."""
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
 import socket
-from enum import StrEnum
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from linnet.core.reasons import Reason
-from linnet.edge.hints import key_of, key_text
+from linnet.edge.announcement import SCHEME as LAN
+from linnet.edge.announcement import key_of, key_text
 from linnet.net.failure import LinkFailure
 
 _MAX_PLACES = 4
-"""Addresses of one host name that are tried; a name with more is somebody's joke."""
-
-
-class Scheme(StrEnum):
-    """How frames are carried. Encryption and authentication are the same for all."""
-
-    TLS = "tls"
-    WSS = "wss"
-    LAN = "lan"
+"""The most addresses of one host name that are tried; a name with more is not serious."""
 
 
 class Address(Struct, frozen=True):
-    """A hint, taken apart."""
+    """The parts of a hint."""
 
-    scheme: Scheme
+    scheme: str
     host: str
     port: int
     lan: bytes = b""
-    """The key that is shown there instead of the device's own, on a local network."""
+    """On a local network, the key that is shown there instead of the device's own."""
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -45,20 +34,27 @@ class Address(Struct, frozen=True):
 
 
 def parse_address(hint: str) -> Address:
-    """The parts of a hint; `LinkFailure` with ``no_address`` if it is none."""
+    """Return the parts of a hint; `LinkFailure` with ``no_address`` if it is none."""
     try:
         parts = urlsplit(hint)
-        scheme, host, port = Scheme(parts.scheme), parts.hostname, parts.port
-        lan = key_of(parts.username or "") if scheme is Scheme.LAN else b""
+        host, port = parts.hostname, parts.port
+        lan = key_of(parts.username or "") if parts.scheme == LAN else b""
     except ValueError as error:
         raise LinkFailure(Reason.NO_ADDRESS, f"{hint!r} is no address that we can dial") from error
-    if not host or port is None or parts.path or parts.query or (parts.username and not lan):
+    if (
+        not parts.scheme
+        or not host
+        or port is None
+        or parts.path
+        or parts.query
+        or (parts.username and not lan)
+    ):
         raise LinkFailure(Reason.NO_ADDRESS, f"{hint!r} is not of the form tls://host:port")
-    return Address(scheme, host, port, lan)
+    return Address(parts.scheme, host, port, lan)
 
 
-async def resolve(address: Address) -> list[Address]:
-    """The same address for each IP address of its host; `LinkFailure` if it has none."""
+async def resolve_host(address: Address) -> list[Address]:
+    """Return the address with each IP address of its host; `LinkFailure` if there are none."""
     try:
         ipaddress.ip_address(address.host)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Walking the steps of a connection one by one, to name the first that fails and what to do.
+"""Checks a connection step by step, to name the first step that fails and give advice.
 
 For `linnet doctor KEY@HOST:PORT`. Nothing is kept: after `Hello` the link is closed again.
 """
@@ -18,16 +18,16 @@ from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
-from linnet.net.address import Address, parse_address, resolve
-from linnet.net.channel import Channel
+from linnet.net.address import Address, parse_address, resolve_host
 from linnet.net.config import NetConfig
-from linnet.net.dialing import encrypt, open_socket
 from linnet.net.failure import LinkFailure
-from linnet.net.greeting import authenticate, await_hello, refuse
+from linnet.net.handshake import FrameStream, read_hello, refuse, send_proof
 from linnet.net.tls import NoDeviceKey, client_context, server_key
+from linnet.net.tls_connection import TlsConnection
+from linnet.net.tls_transport import encrypt, open_socket
 
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
-"""What OpenSSL calls an answer that is no TLS."""
+"""OpenSSL's reasons for an answer that is not TLS."""
 
 
 _CLOSE_SECONDS = 1.0
@@ -46,15 +46,15 @@ class Step(StrEnum):
 
 
 class Checked(Struct, frozen=True):
-    """What came of one step."""
+    """The result of one step."""
 
     step: Step
     detail: str
-    """What was found, for people."""
+    """A description of the result, for people."""
     reason: Reason | None = None
-    """Why it failed; None: it did not."""
+    """The reason of the failure; None: the step succeeded."""
     advice: str = ""
-    """What to do about it."""
+    """Advice for people on the failure."""
 
     @property
     def ok(self) -> bool:
@@ -67,8 +67,8 @@ async def check_connection(
 ) -> AsyncIterator[Checked]:
     """Dial a peer step by step; the last result is the first failure, or that of `Step.HELLO`.
 
-    Take a key made for this: with the key of a running node the peer would take the link that it
-    has with that node for lost, and replace it.
+    Take a key made for this: with the key of a running node the peer would consider its link to that node
+    lost, and replace it.
     """
     walk = _Walk(peer, hint, key, hello, config)
     steps = {
@@ -102,7 +102,7 @@ async def _result(step: Step, take: Callable[[], Awaitable[str]], config: NetCon
 
 
 class _Walk:
-    """The state of one walk; every step says what it found or raises `LinkFailure`."""
+    """The state of one check; every step returns its result for people, or raises `LinkFailure`."""
 
     def __init__(self, peer: PeerId, hint: str, key: SigningKey, hello: Hello, config: NetConfig) -> None:
         self._peer = peer
@@ -112,12 +112,13 @@ class _Walk:
         self._config = config
         self._place: Address
         self._socket: socket.socket | None = None
-        self._channel: Channel | None = None
+        self._connection: TlsConnection | None = None
+        self._stream: FrameStream
         self._answer: Hello | LinkFailure | None = None
 
     async def resolve(self) -> str:
         address = parse_address(self._hint)
-        places = await resolve(address)
+        places = await resolve_host(address)
         self._place = places[0]
         return f"{address.host} is {', '.join(place.host for place in places)}"
 
@@ -127,9 +128,9 @@ class _Walk:
 
     async def encrypt(self) -> str:
         assert self._socket is not None  # noqa: S101 - the steps have an order
-        # Older than we allow on a link, so that a server which has nothing newer can be named.
+        # Older than we allow on a link, so that a server without anything newer can be named.
         context = client_context(ssl.TLSVersion.TLSv1_2)
-        self._channel = await encrypt(self._socket, self._place, context, self._config)
+        self._connection = await encrypt(self._socket, self._place, context, self._config)
         return "TLS is spoken"
 
     async def version(self) -> str:
@@ -142,12 +143,15 @@ class _Walk:
         found = server_key(self._open.tls.getpeercert(True))
         if found != self._peer:
             raise LinkFailure(Reason.WRONG_KEY, f"this is {to_text(Sort.DEVICE, found)}")
+        self._open.remote_key = found
         return "the device that was dialled"
 
     async def authenticate(self) -> str:
-        await authenticate(self._open, self._key, self._peer, self._hello)
+        await self._open.wait_open()
+        self._stream = FrameStream(self._open)
+        await send_proof(self._stream, self._key, self._hello)
         try:
-            self._answer = await await_hello(self._open, self._hello)
+            self._answer = await read_hello(self._stream, self._hello)
         except LinkFailure as failure:
             if failure.reason is Reason.AUTH_FAILED:
                 raise
@@ -158,23 +162,23 @@ class _Walk:
         if isinstance(self._answer, LinkFailure):
             raise self._answer
         assert self._answer is not None  # noqa: S101 - the steps have an order
-        refuse(self._open, Reason.NOT_NEEDED)
+        refuse(self._stream, Reason.NOT_NEEDED)
         protocols = ", ".join(f"{name} {version}" for name, version in self._answer.protocols.items())
         return f"{self._answer.agent or 'a node'}; protocols: {protocols}"
 
     async def close(self) -> None:
-        if self._channel is not None:
-            self._channel.close()
-            # A caller that ends its loop behind us must not leave the connection half closed.
-            await asyncio.wait([self._channel.lost], timeout=_CLOSE_SECONDS)
-            self._channel.abort()
+        if self._connection is not None:
+            self._connection.close()
+            # A caller that ends its loop after this must not leave the connection half closed.
+            await asyncio.wait([self._connection.lost], timeout=_CLOSE_SECONDS)
+            self._connection.abort()
         elif self._socket is not None:
             self._socket.close()
 
     @property
-    def _open(self) -> Channel:
-        assert self._channel is not None  # noqa: S101 - the steps have an order
-        return self._channel
+    def _open(self) -> TlsConnection:
+        assert self._connection is not None  # noqa: S101 - the steps have an order
+        return self._connection
 
 
 _ADVICE = {
@@ -187,7 +191,7 @@ _ADVICE = {
         "otherwise somebody may be in between."
     ),
     Step.CLIENT_AUTHENTICATION: (
-        "The server ended the greeting: it may be no Linnet node, or something in between changes the bytes."
+        "The server ended the handshake: it may be no Linnet node, or something in between changes the bytes."
     ),
     Step.HELLO: "The peer refuses this link; its operator can tell why.",
 }

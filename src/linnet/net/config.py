@@ -21,7 +21,7 @@ class NetConfig(Struct, frozen=True):
     max_handshakes: int = 1024
     """Strangers that are served at once; more are turned away with ``too_many_links``."""
     hold_timeout: float = 3.0
-    """Seconds that the smaller key of two which dial each other keeps the other's dial waiting."""
+    """Seconds that the smaller key of two nodes that dial each other keeps the other's dial waiting."""
     backlog: int = 1024
     """Connections that the system may keep for us unaccepted: a mass join dials all at once."""
     outbox_bytes: int = 16 * MIB
@@ -43,20 +43,20 @@ class NetConfig(Struct, frozen=True):
     uncommitted_inputs: int = 8192
     """Inputs that may be handled ahead of the store; past this no link is read until it has caught up."""
     linger: float = 5.0
-    """Seconds that a link which hangs up has to send what is waiting, and its reason."""
+    """Seconds that a link which hangs up has to send its waiting messages and its reason."""
     sweep_period: float = 1.0
     """Seconds between looks at the age of outboxes and at the wall clock."""
 
 
 class LanConfig(Struct, frozen=True):
-    """Which local networks are watched, and how they are spoken on."""
+    """Which local networks are watched, and the multicast groups and port to use there."""
 
     interfaces: tuple[str, ...] = ()
     """Names of interfaces; empty: all that are up, can multicast, and lead to other machines."""
     group4: str = "239.255.77.3"
-    """Of the block that is scoped by administrators, "local" (RFC 2365)."""
+    """Of the administratively scoped block, "local" (RFC 2365)."""
     group6: str = "ff12::7703"
-    """Transient, on the link (RFC 4291)."""
+    """A transient group on the link (RFC 4291)."""
     port: int = 47_703
     scan_period: float = 5.0
     """Seconds between looks at the interfaces."""

@@ -1,15 +1,18 @@
 """The driver of a node: performs the effects of its machine over real links, in real time.
 
-Inputs are handled one after the other; the effects of one are performed before the next is
-handled. At the end of a loop turn everything handled in it is committed with one call, and what
-it wants to write on a link goes out in one write. What goes to many peers is encoded once.
+Inputs are handled one after the other; the effects of one are performed before the next is handled. At the
+end of a loop turn everything handled in it is committed with one call, and the data for each link are written
+at once. A message to many peers is encoded once.
+
+A promise waits here until the store has kept what it promises: durable before visible.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, assert_never
@@ -31,28 +34,128 @@ from linnet.core.errors import StoreError
 from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
 from linnet.core.inputs import Asked, Congested, Drained, Received, TimerFired
-from linnet.core.limits import FRAME_BYTES
+from linnet.core.limits import FRAME_BYTES, MIB
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.identity.keys import SigningKey
+from linnet.machine.protocol import Vocabulary
 from linnet.net import sodium
-from linnet.net.clock import Clock
-from linnet.net.commits import Commits
+from linnet.net.clock import Clock, Timers
 from linnet.net.config import LanConfig, NetConfig
 from linnet.net.failure import DriverStopped, MachineFailed
 from linnet.net.link import Link
-from linnet.net.listener import Listener
-from linnet.net.local_book import LocalBook
-from linnet.net.neighborhood import Neighborhood
-from linnet.net.switchboard import Switchboard
-from linnet.net.timers import Timers
-from linnet.peer.interface import Command, Effect, Handed, Input, NodeMachine, Promise, Result
-from linnet.peer.messages import BULK, CODEC
+from linnet.net.link_table import LinkTable
+from linnet.net.local_keys import LocalKeys
+from linnet.net.local_networks import LocalNetworks
+from linnet.net.pipe import PipeTransport
+from linnet.net.tls_transport import TlsTransport
+from linnet.net.transport import Transport, TransportListener
+from linnet.peer.interface import AnyCommand, Effect, Handed, Input, NodeMachine, Promise
+from linnet.peer.messages import STANDARD
 from linnet.store.base import CommittingStore
-from linnet.trace.records import Kind, Record
-from linnet.trace.sink import TraceSink
+from linnet.trace.records import Kind, Record, TraceSink
 from linnet.wire.frame import HEADER_BYTES, frame
+
+BACKLOG_BYTES = 64 * MIB
+"""The bytes that the store may be behind; past this nothing more is read, however few the inputs."""
+
+
+class _Batch:
+    """The inputs handled between two commits, counted, and the promises that wait for the second."""
+
+    __slots__ = ("inputs", "promises")
+
+    def __init__(self) -> None:
+        self.inputs = 0
+        self.promises: list[Promise] = []
+
+
+class Commits:
+    """The promises of one driver, in the order in which they were made."""
+
+    def __init__(
+        self,
+        store: CommittingStore,
+        perform: Callable[[Promise], None],
+        landed: Callable[[], None],
+        limit: int,
+    ) -> None:
+        self._store = store
+        self._perform = perform
+        self._has_landed = landed
+        self._limit = limit
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._batch = _Batch()
+        self._uncommitted = 0
+        self._flying: deque[_Batch] = deque()
+        self._settled = asyncio.Event()
+        self._settled.set()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the store is so far behind that nothing more should be handled."""
+        return self._uncommitted >= self._limit or self._store.backlog > BACKLOG_BYTES
+
+    def handled(self) -> None:
+        """Note that an input was handled, so that there may be something to commit."""
+        self._batch.inputs += 1
+        self._uncommitted += 1
+
+    def hold(self, promises: Iterable[Promise]) -> None:
+        """Perform promises after the next commit."""
+        self._batch.promises.extend(promises)
+
+    def commit(self) -> None:
+        """Commit everything handled since the last call. Raises `StoreError` if writing has failed."""
+        if not self._batch.inputs:
+            return
+        self._flying.append(self._batch)
+        self._batch = _Batch()
+        self._settled.clear()
+        self._store.commit(self._done)
+
+    def abandon(self) -> None:
+        """Forget everything since the last commit, in the store too."""
+        self._batch = _Batch()
+        self._store.rollback()
+
+    async def settled(self, limit: float) -> bool:
+        """Wait until no commit is under way; return whether that came within so many seconds."""
+        try:
+            async with asyncio.timeout(limit):
+                await self._settled.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def give_up(self) -> None:
+        """Stop waiting for commits to land: the store has failed."""
+        self._flying.clear()
+        self._settled.set()
+
+    def _done(self) -> None:
+        if threading.get_ident() == self._thread:
+            self._land()
+        else:
+            self._loop.call_soon_threadsafe(self._land)
+
+    def _land(self) -> None:
+        if not self._flying:
+            return
+        batch = self._flying.popleft()
+        self._uncommitted -= batch.inputs
+        if not self._flying:
+            self._settled.set()
+        for promise in batch.promises:
+            self._perform(promise)
+        self._has_landed()
+
+
+def default_transports(key: SigningKey, config: NetConfig) -> list[Transport]:
+    """Return the transports of a node without others: TLS, and pipes within its process."""
+    return [TlsTransport(key, config), PipeTransport(key)]
 
 
 class Driver:
@@ -68,11 +171,12 @@ class Driver:
         key: SigningKey,
         store: CommittingStore,
         trace: TraceSink,
-        listeners: Sequence[Listener],
+        transports: Sequence[Transport],
+        listeners: Sequence[TransportListener],
         config: NetConfig,
         on_deliver: Callable[[Deliver[Handed]], None],
         clock: Clock,
-        encode: Callable[[Message], bytes] = CODEC.encode,
+        vocabulary: Vocabulary = STANDARD,
         lan: LanConfig | None = None,
     ) -> None:
         self._machine = machine
@@ -80,19 +184,22 @@ class Driver:
         self._own = PeerId(key.public)
         self._store = store
         self._trace = trace
+        self._transports = transports
         self._listeners = listeners
         self._config = config
         self._on_deliver = on_deliver
         self._clock = clock
-        self._encode = encode
+        self.vocabulary = vocabulary
+        """See `LinkOwner`."""
         self._lan = lan
-        self._neighborhood: Neighborhood | None = None
+        self._local_networks: LocalNetworks | None = None
         self._inputs: deque[Input] = deque()
         self._is_handling = False
         self._is_running = False
         self._requests = 0
-        self._answers: dict[int, asyncio.Future[Result]] = {}
+        self._answers: dict[int, asyncio.Future[object]] = {}
         self._dirty: dict[Link, None] = {}
+        self._encode = vocabulary.encode
         self._frames: dict[int, tuple[Message, bytes]] = {}
         self._turn_scheduled = False
         self._stalled_links = False
@@ -108,8 +215,8 @@ class Driver:
             self._store, self._keep_promise, self._commit_landed, self._config.uncommitted_inputs
         )
         self._timers = Timers(self._timer_fired)
-        book = LocalBook(self._key)
-        self._switchboard = Switchboard(self._key, self, self._config, book)
+        keys = LocalKeys(self._key)
+        self._links = LinkTable(self._key, self, self._transports, self._config, keys)
         self._group = asyncio.TaskGroup()
         await self._group.__aenter__()
         self._is_running = True
@@ -117,10 +224,10 @@ class Driver:
         self.spawn(self._watch(), "watch for failure")
         self.spawn(self._sweep(), "sweep")
         for listener in self._listeners:
-            self._switchboard.serve(listener)
+            self._links.serve(listener)
         if self._lan is not None:
-            self._neighborhood = Neighborhood(self, self._switchboard, book, self._lan)
-            self.spawn(self._neighborhood.run(), "watch local networks")
+            self._local_networks = LocalNetworks(self, self._links, keys, self._lan, self._config)
+            self.spawn(self._local_networks.run(), "watch local networks")
         return self
 
     async def __aexit__(
@@ -144,8 +251,8 @@ class Driver:
             if failed is not None:
                 raise failed
 
-    async def ask(self, command: Command) -> Result:
-        """Give the node a command and return its answer; `DriverStopped` if it stops before.
+    async def ask(self, command: AnyCommand) -> object:
+        """Give the node a command and return its answer; `DriverStopped` if the node stops before.
 
         Raises `StoreError` if the store fails before.
         """
@@ -153,7 +260,7 @@ class Driver:
             raise DriverStopped("the node is not running")
         self._requests += 1
         request = self._requests
-        answer: asyncio.Future[Result] = self._loop.create_future()
+        answer: asyncio.Future[object] = self._loop.create_future()
         self._answers[request] = answer
         try:
             self.put(Asked(request, command))
@@ -167,18 +274,18 @@ class Driver:
     def raise_store_failure(self) -> None:
         """Raise the `StoreError` by which the node ended, if it did.
 
-        Its end cancels whoever waits inside it. They are to learn why instead: an application that is
-        cancelled by nobody takes that for its own end.
+        The end of the node cancels the tasks that wait inside it. They get this error instead: an application
+        that is cancelled without a reason would take that for its own end.
         """
         failed = self._failure.result() if self._failure.done() else None
         if isinstance(failed, StoreError):
-            # One of its own for each who waits: an error that is raised in several tasks comes to stand in
-            # its own context, and an `AsyncExitStack` follows such a ring for ever.
+            # One error for each waiting task: an error that is raised in several tasks comes to stand in its
+            # own context, and an `AsyncExitStack` follows such a ring for ever.
             raise StoreError(*failed.args) from failed
 
     @property
     def hello(self) -> Hello:
-        """See `SwitchboardOwner`."""
+        """See `LinkTableOwner`."""
         return self._machine.hello
 
     @property
@@ -195,14 +302,14 @@ class Driver:
         self._trace.write(self._own, record, self._clock.now())
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        """See `SwitchboardOwner`."""
+        """See `LinkTableOwner`."""
         task = self._group.create_task(work, name=name)
         self._tasks[task] = None
         task.add_done_callback(self._ended)
         return task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """If a task fails the node ends with its error, and not with one that follows from it."""
+        """End the node with the error of a task that failed, and not with an error that follows from it."""
         self._tasks.pop(task, None)
         error = None if task.cancelled() else task.exception()
         if error is not None:
@@ -229,7 +336,7 @@ class Driver:
 
     def link_ended(self, link: Link, reason: Reason) -> None:
         """See `LinkOwner`."""
-        self._switchboard.ended(link, reason)
+        self._links.handle_link_end(link, reason)
 
     def _handle_waiting(self) -> None:
         self._is_handling = True
@@ -287,42 +394,42 @@ class Driver:
     def _perform_on_links(self, effect: Dial | Probe | HangUp) -> None:
         match effect:
             case Dial(peer, hints):
-                self._switchboard.dial(peer, hints)
+                self._links.dial(peer, hints)
             case Probe(peer, hints):
-                self._switchboard.probe(peer, hints)
+                self._links.probe(peer, hints)
             case HangUp(peer, reason):
-                link = self._switchboard.get(peer)
+                link = self._links.get(peer)
                 if link is not None:
                     link.hang_up(reason)
             case _:
                 assert_never(effect)
 
     def _perform_locally(self, effect: Announce | Meet) -> None:
-        if self._neighborhood is not None:
-            self._neighborhood.perform(effect)
+        if self._local_networks is not None:
+            self._local_networks.perform(effect)
             return
         note = f"{type(effect).__name__}: no local network is watched"
         self.record(Record(Kind.DROPPED, reason=Reason.UNSUPPORTED, note=note))
 
     def _send(self, peer: PeerId, message: Message) -> None:
-        link = self._switchboard.get(peer)
+        link = self._links.get(peer)
         if link is None:
             note = type(message).__name__
             self.record(Record(Kind.DROPPED, peer=peer, reason=Reason.UNREACHABLE, note=note))
             return
         known = self._frames.get(id(message))
         if known is None:
-            # The message is kept beside its bytes: as long as it lives nothing else has its id.
+            # The message is kept beside its bytes: as long as it lives no other message has its id.
             known = self._frames[id(message)] = message, self._frame(message)
         data = known[1]
         if not HEADER_BYTES <= len(data) <= HEADER_BYTES + link.hello.max_frame:
             note = type(message).__name__
             self.record(Record(Kind.DROPPED, peer=peer, reason=Reason.TOO_LARGE, note=note))
             return
-        link.send(data, isinstance(message, BULK))
+        link.send(data, isinstance(message, self.vocabulary.bulk))
 
     def _frame(self, message: Message) -> bytes:
-        """The frame of a message; nothing if no node would read it."""
+        """Return the frame of a message; nothing if it is too long for any node to read."""
         payload = self._encode(message)
         return frame(payload) if len(payload) <= FRAME_BYTES else b""
 
@@ -357,7 +464,7 @@ class Driver:
             self._stalled_links = True
         elif self._stalled_links:
             self._stalled_links = False
-            for link in self._switchboard.links:
+            for link in self._links.links:
                 link.work()
 
     def _timer_fired(self, tick: Timer) -> None:
@@ -367,7 +474,7 @@ class Driver:
         while True:
             await asyncio.sleep(self._config.sweep_period)
             now = self._clock.now()
-            for link in self._switchboard.links:
+            for link in self._links.links:
                 link.check_age(now)
             step = self._clock.step()
             if step is not None:
@@ -404,13 +511,13 @@ class Driver:
                 self.record(Record(Kind.DROPPED, reason=Reason.TIMEOUT, note=note))
         self._is_running = False
         self._timers.clear()
-        # First the waiting, then the socket: a loop must not wait for a number that is given away anew.
-        self._switchboard.stop_serving()
-        if self._neighborhood is not None:
-            self._neighborhood.close()
+        # First the waiting, then the socket: a loop must not wait for a descriptor that is reused.
+        self._links.stop_serving()
+        if self._local_networks is not None:
+            self._local_networks.close()
         for listener in self._listeners:
             listener.close()
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(DriverStopped("the node stopped before it answered"))
-        await self._switchboard.hang_up_all(Reason.BUG if failed else Reason.SHUTDOWN)
+        await self._links.hang_up_all(Reason.BUG if failed else Reason.SHUTDOWN)

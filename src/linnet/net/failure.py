@@ -1,4 +1,4 @@
-"""How a connection or a driver ends before its time."""
+"""The errors that end a connection or a driver before its time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from linnet.core.reasons import Reason
 
 
 class LinkFailure(LinnetError):
-    """No link came of a connection, ours or another's; carries the reason and words for people."""
+    """A connection, ours or a peer's, did not become a link; carries the reason and words for people."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -16,11 +16,11 @@ class LinkFailure(LinnetError):
 
 
 class DriverStopped(LocalError):
-    """The node was asked something while it was not running."""
+    """The node was given a command while it was not running."""
 
 
 class MachineFailed(LinnetError):
-    """A machine raised: our bug. Nothing of the batch was kept, no promise of it was performed.
+    """A machine raised: our bug. Nothing of the batch was kept, and none of its promises was performed.
 
     The machine's own exception, with its traceback, is the cause of this one.
     """

@@ -1,8 +1,7 @@
-"""Certificates that say nothing but a device key, and contexts that accept nothing but TLS 1.3.
+"""Certificates that hold nothing but a device key, and contexts that accept nothing but TLS 1.3.
 
-A server shows its device key in a self-signed Ed25519 certificate; TLS itself proves that it
-holds the secret half. Names, dates and issuers mean nothing here. See
-docs/adr/0004-link-authentication.md.
+A server shows its device key in a self-signed Ed25519 certificate; TLS itself proves that it holds the secret
+half. Names, dates and issuers mean nothing here. See docs/adr/0004-link-authentication.md.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ _END = datetime.datetime(9999, 12, 31, tzinfo=datetime.UTC)
 
 
 class NoDeviceKey(LinkFailure):
-    """A certificate of another kind: whoever shows it is no node of ours."""
+    """A certificate without a device key: its holder is no node of ours."""
 
 
 def cut_short(opened: socket.socket, error: BaseException) -> None:
     """Let go of a connection on which TLS has failed, or was cancelled.
 
-    A handshake may be cancelled when it is just over. Its transport then takes leave of the other end
-    first, and goes on watching a descriptor that would be closed, or somebody else's by then. So the
-    connection is only shut down: the transport sees its end, and closes it.
+    A handshake may be cancelled when it has just finished. Its transport then says goodbye to the other end
+    first, and goes on watching a descriptor that would be closed, or reused, by then. So the connection is
+    only shut down: the transport sees its end, and closes it.
     """
     if isinstance(error, asyncio.CancelledError):
         with contextlib.suppress(OSError):
@@ -51,7 +50,7 @@ def cut_short(opened: socket.socket, error: BaseException) -> None:
 
 
 def server_context(key: SigningKey) -> ssl.SSLContext:
-    """For accepting links as this device."""
+    """Return a context for accepting links as this device."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     # A resumed session shows no certificate, and saves no round trip; so there are none.
@@ -62,15 +61,15 @@ def server_context(key: SigningKey) -> ssl.SSLContext:
 
 
 def server_name(lan: bytes) -> str:
-    """How a client names the key of a local network that it looks for: as labels of a host name."""
+    """Return the name by which a client asks for the key of a local network: as labels of a host name."""
     name = lan.hex()
     return f"{name[:32]}.{name[32:]}"
 
 
 def choosing_context(choose: Callable[[str | None], ssl.SSLContext | None]) -> ssl.SSLContext:
-    """For accepting links under several keys: the name that the client asks for says which.
+    """Return a context for accepting links under several keys, chosen by the name that a client asks for.
 
-    Whoever asks for none of them is turned away before any key is shown.
+    A client that asks for none of them is turned away before any key is shown.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -88,7 +87,7 @@ def choosing_context(choose: Callable[[str | None], ssl.SSLContext | None]) -> s
 
 
 def client_context(oldest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> ssl.SSLContext:
-    """For dialling. The caller must compare `server_key` with the key that it dialled."""
+    """Return a context for dialling. The caller must compare `server_key` with the key that it dialled."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = oldest
     context.check_hostname = False
@@ -97,7 +96,7 @@ def client_context(oldest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> ssl.SSLCo
 
 
 def server_key(certificate: bytes | None) -> PeerId:
-    """The device key in a certificate (DER) whose secret half TLS has just proved."""
+    """Return the device key in a certificate (DER) whose secret half TLS has just proved."""
     if certificate is None:
         raise LinkFailure(Reason.TLS_FAILED, "the server showed no certificate")
     try:
@@ -128,10 +127,10 @@ def _certificate_and_key(key: SigningKey) -> bytes:
 
 @contextmanager
 def _as_path(content: bytes) -> Iterator[str]:
-    """A path under which `ssl` finds this content, and nobody else; gone afterwards.
+    """Yield a path under which `ssl`, and nobody else, can read this content; gone afterwards.
 
-    `load_cert_chain` takes paths only. Linux can name memory; elsewhere it is a file that only
-    we may read, for as long as it takes.
+    `load_cert_chain` takes paths only. Linux can name memory; elsewhere it is a file that only we may read,
+    for as long as needed.
     """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("linnet", os.MFD_CLOEXEC)

@@ -1,7 +1,7 @@
 """WebSocket (RFC 6455) as a way to carry a stream of bytes; sans-IO, over the core of `websockets`.
 
-Binary messages are read as one stream: a message may carry several frames of ours, and where a
-message ends means nothing.
+Binary messages are read as one stream: a message may carry several of our frames, and the end of a message
+means nothing.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from linnet.net.failure import LinkFailure
 
 PATH = "/linnet"
 MESSAGE_BYTES = 2 * MIB
-"""Bytes of one WebSocket frame that are read: twice a full write of the other side."""
+"""The most bytes of one WebSocket frame that are read: twice a full write of the other side."""
 
-# What a stranger gets wrong stands in our trace; the library must not log it as an error of ours.
+# Errors of a stranger are in our trace; the library must not log them as errors of ours.
 _library_logger = logging.getLogger("linnet.websockets")
 _library_logger.addHandler(logging.NullHandler())
 _library_logger.propagate = False
 
 
 class WebSocket:
-    """One end of a WebSocket. Give it what came; send what it says; take what was carried."""
+    """One end of a WebSocket: fed with received bytes, it returns the carried data and the bytes to send."""
 
     def __init__(self, dialled: Address | None = None) -> None:
         self._protocol: ClientProtocol | ServerProtocol
@@ -55,7 +55,7 @@ class WebSocket:
         return self._protocol.state is State.OPEN
 
     def feed(self, data: bytes) -> bytes:
-        """What these bytes carried. `LinkFailure` if they are no WebSocket of ours."""
+        """Return the data that these bytes carried. `LinkFailure` if they are no WebSocket of ours."""
         self._protocol.receive_data(data)
         carried: list[bytes] = []
         for event in self._protocol.events_received():
@@ -73,12 +73,12 @@ class WebSocket:
         return b"".join(carried)
 
     def wrap(self, data: bytes) -> bytes:
-        """These bytes as one binary message, behind whatever has to go first."""
+        """Return data as one binary message, behind anything that has to go first."""
         self._protocol.send_binary(data)
         return self.to_send()
 
     def to_send(self) -> bytes:
-        """What the WebSocket itself has to say: its opening handshake, answers to pings."""
+        """Return the bytes of the WebSocket itself: its opening handshake, answers to pings."""
         return b"".join(self._protocol.data_to_send())
 
     def _answer(self, request: Request) -> None:

@@ -1,1 +1,1 @@
-"""The node that people run: configuration, key files, composition, the control API, the library."""
+"""The node as a program: configuration, key files, composition, the control API, the library."""

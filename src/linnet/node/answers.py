@@ -1,21 +1,37 @@
-"""What a command of the node machine is answered by, for whoever asked."""
+"""Commands that the node answers itself, before its machine: they need files, threads or settings."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
-from linnet.core.errors import Refused
-from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
+from linnet.machine.commands import Command
 
 R = TypeVar("R")
+C = TypeVar("C", bound=Command[Any])
+S = TypeVar("S")
+Answer = Callable[[Any], Awaitable[Any]]
 
 
-def expected(result: object, *kinds: type[R]) -> R:
-    """The answer that a command has; `Refused` if it was declined."""
-    if isinstance(result, Declined):
-        raise Refused(result.reason, result.detail)
-    for kind in kinds:
-        if isinstance(result, kind):
-            return result
-    raise Refused(Reason.BUG, f"a command was answered by {type(result).__name__}")
+def answers(kind: type[C]) -> Callable[[Callable[[S, C], Awaitable[Any]]], Callable[[S, C], Awaitable[Any]]]:
+    """Mark the method that answers commands of this type."""
+
+    def mark(method: Callable[[S, C], Awaitable[Any]]) -> Callable[[S, C], Awaitable[Any]]:
+        method.answers = kind  # type: ignore[attr-defined] # functions can have attributes
+        return method
+
+    return mark
+
+
+def answers_of(*services: object) -> dict[type[Command[Any]], Answer]:
+    """Return the method for each command type. Raises `TypeError` if two methods answer one type."""
+    found: dict[type[Command[Any]], Answer] = {}
+    for service in services:
+        for name in dir(type(service)):
+            kind = getattr(getattr(type(service), name), "answers", None)
+            if kind is None:
+                continue
+            if kind in found:
+                raise TypeError(f"two answers to {kind.__name__}")
+            found[kind] = getattr(service, name)
+    return found

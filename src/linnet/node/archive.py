@@ -1,12 +1,12 @@
-"""Taking a node elsewhere: its identity, configuration and event log in one private file.
+"""Exports and imports a node: its identity, configuration and event log in one private file.
 
-With the log goes the device key: the chains of this device go on where they were, so the old home
-must not run again. Without the log only the person and the configuration go, and the new home is a
-new device of the same person: the same device with an empty log would begin its chains anew, and
-others would reject them as forked.
+With the log goes the device key: the chains of this device go on where they were, so the old home must not
+run again. Without the log only the person and the configuration go, and the new home is a new device of the
+same person: the same device with an empty log would begin its chains anew, and others would reject them as
+forked.
 
-The file is a title, a header, then records of a bounded size; the last holds a hash of all before
-it, so that a cut file is noticed. A passphrase seals every record (Argon2id, XChaCha20-Poly1305).
+The file is a title, a header, then records of a bounded size; the last holds a hash of all earlier ones, so
+that a cut file is noticed. A passphrase seals every record (Argon2id, XChaCha20-Poly1305).
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ Transform = Callable[[bytes], bytes]
 
 
 class ArchiveError(LocalError):
-    """The file is no archive, is damaged, or its passphrase is another."""
+    """The file is not an archive, is damaged, or has another passphrase."""
 
 
 class Effort(Struct, frozen=True):
-    """What one guess at a passphrase costs."""
+    """The cost of one guess at a passphrase."""
 
     operations: Annotated[int, Meta(ge=1, le=_LARGEST_OPERATIONS)] = pwhash.argon2id.OPSLIMIT_MODERATE
     memory: Annotated[int, Meta(ge=8192, le=_LARGEST_MEMORY)] = pwhash.argon2id.MEMLIMIT_MODERATE
@@ -84,7 +84,7 @@ class _Config(Struct, frozen=True, tag="config"):
 
 
 class _Log(Struct, frozen=True, tag="log"):
-    """The next bytes of a file of the store."""
+    """The next part of a file of the store."""
 
     is_wal: bool
     chunk: bytes
@@ -122,7 +122,7 @@ def export_home(
 
 
 def import_home(source: Path, path: Path | None, now: float, passphrase: str | None = None) -> Opened:
-    """Make a home from an archive; refuses a directory that has anything in it.
+    """Make a home from an archive; the directory must be empty.
 
     Raises `ArchiveError`, `ConfigError` or `HomeError`; then there is no home.
     """
@@ -161,7 +161,7 @@ def _records(home: Home, with_log: bool) -> Iterator[_Record]:
 
 
 def _restore(home: Home, records: Iterator[_Record], now: float) -> None:
-    """Write what an archive holds into a home that is being made."""
+    """Write the contents of an archive into a home under construction."""
     person: SigningKey | None = None
     has_device = False
     config = ""
@@ -204,7 +204,7 @@ def _append(path: Path, chunk: bytes) -> None:
 
 @contextlib.contextmanager
 def _new_file(target: Path) -> Iterator[BinaryIO]:
-    """A private file that is there only if all was written."""
+    """Create a private file that appears only if all was written."""
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, PRIVATE_FILE)
@@ -254,7 +254,7 @@ class _Writer:
 
 
 def _read(file: BinaryIO, passphrase: str | None) -> Iterator[_Record]:
-    """The records of an archive, all of which are checked when the last was read."""
+    """Yield the records of an archive; all of them are verified once the last was read."""
     if file.read(len(_TITLE)) != _TITLE:
         raise ArchiveError("this is no archive of Linnet, or of a newer version")
     header = _decode(_take(file), _HEADER)

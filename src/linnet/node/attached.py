@@ -1,4 +1,4 @@
-"""A program beside a node that runs already: the calls of `Node` for streams, answered by that node.
+"""A program beside a running node: the calls of `Node`, answered by that node.
 
 ::
 
@@ -7,258 +7,214 @@
         async for event in node.subscribe("weather", since=0):
             ...
 
-It speaks the control API (docs/adr/0007-control-api.md). The home belongs to the node that runs there; any
-number of programs may be beside it.
+It speaks the control API (docs/adr/0035-derived-control-api.md). The home belongs to the node that runs
+there; any number of programs may attach to it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import threading
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar, cast
+from typing import Any, Self, TypeVar
 
+from linnet.api.client import Remote
+from linnet.api.content import ReadContent
+from linnet.api.errors import NodeUnreachable
+from linnet.api.items import SubscribedView
+from linnet.api.node_commands import ReportStatus, StatusReport
+from linnet.api.operations import BY_COMMAND, Operation, offered_by, operation_of
+from linnet.content.commands import Standing, SubscribeContent
 from linnet.core.errors import LinnetError, Refused
 from linnet.core.reasons import Reason
-from linnet.delivery.items import CaughtUp, Ended, Item, Missed
-from linnet.event.event import Event
-from linnet.node.attached_items import item_of, published_of
-from linnet.node.client import ControlClient, ControlError, NodeUnreachable
-from linnet.node.control_types import ItemView, SubscribedView
-from linnet.node.status_types import StatusReply
-from linnet.node.subscription import MISSED_KEPT
-from linnet.streams.commands import Published
+from linnet.delivery.commands import Consumed, Unsubscribe
+from linnet.delivery.items import Ended
+from linnet.machine.commands import Command, Done, answer_to
+from linnet.machine.protocol import Protocol
+from linnet.node.background import Background
+from linnet.node.client import ControlClient
+from linnet.node.facade import NodeFacade
+from linnet.node.subscription import Reader
+from linnet.peer.config import Surroundings
+from linnet.places.commands import Watching, WatchPlace
 
-T = TypeVar("T")
+R = TypeVar("R")
 
 
-class AttachedNode:
+class AttachedNode(NodeFacade):
     """The node of a home that another process runs; made by `Node.attach`, used by ``async with``.
 
     Every call raises `NodeUnreachable` if no node answers there.
     """
 
-    def __init__(self, home: Path | str | None = None) -> None:
-        """The home of the running node; ``LINNET_HOME`` or ``~/.linnet`` if none is given."""
+    def __init__(
+        self, home: Path | str | None = None, protocols: Iterable[Protocol[Surroundings]] = ()
+    ) -> None:
+        """Attach to the running node of a home; ``LINNET_HOME`` or ``~/.linnet`` if none is given."""
+        self._added = {operation.command: operation for operation in offered_by(protocols)}
+        """Operations of protocols that were added to the node."""
         self._home = None if home is None else Path(home)
-        self._control: ControlClient | None = None
+        self._remote: Remote | None = None
+        self._readers: dict[int, Reader[Any, Any]] = {}
+        self._readings: dict[int, _Reading] = {}
 
     async def __aenter__(self) -> Self:
-        self._control = ControlClient(self._home)
+        self._remote = ControlClient(self._home)
         try:
             await self.status()
         except BaseException:
-            self._control.close()
+            self._remote.close()
+            self._remote = None
             raise
+        self._background = await Background().__aenter__()
+        self._make_facade(self.ask, self._background.spawn, self._register)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._control is not None:
-            self._control.close()
-            self._control = None
+        for reading in list(self._readings.values()):
+            await reading.end()
+        self._readings.clear()
+        await self._background.__aexit__(kind, error, trace)
+        if self._remote is not None:
+            self._remote.close()
+            self._remote = None
 
-    async def publish(
-        self, stream: str, bodies: bytes | str | Iterable[bytes | str], confirm: float = 0.0
-    ) -> Published:
-        """See `Node.publish`."""
-        if isinstance(bodies, bytes | str):
-            bodies = (bodies,)
-        given = [body.encode() if isinstance(body, str) else bytes(body) for body in bodies]
-        control = self._open()
-        return published_of(await _called(lambda: control.publish(stream, given, confirm)))
+    async def status(self) -> StatusReport:
+        """Return the node's state, as ``linnet status --json`` prints it."""
+        return await self.ask(ReportStatus())
 
-    def subscribe(
-        self,
-        stream: str,
-        since: float | None = None,
-        name: str | None = None,
-        ordered: bool = True,
-        live: bool = True,
-        receipts: bool = False,
-    ) -> AttachedSubscription:
-        """See `Node.subscribe`."""
-        self._open()
-        reading, telling = ControlClient(self._home), ControlClient(self._home)
-        durable = name is not None
+    async def ask(self, command: Command[R]) -> R:
+        """See `NodeFacade.ask`."""
+        self._check_open()
+        operation = self._operation_of(command)
+        match command:
+            case SubscribeContent(number, predicate, name, via, at):
+                where = (None, None) if at is None else (at.publisher, at.group)
+                flat = ReadContent(number, predicate, name, via, *where)
+                return answer_to(command, await self._subscribe(flat))
+            case Consumed(subscription, items):
+                await self._readings[subscription].consume(items)
+                return answer_to(command, Done())
+            case Unsubscribe(subscription):
+                if reading := self._readings.pop(subscription, None):
+                    await reading.end()
+                return answer_to(command, Done())
+            case _ if operation is not None and operation.item is not None:
+                return answer_to(command, await self._subscribe(command))
+            case _:
+                remote = self._open_remote()
+                return await asyncio.to_thread(remote.ask, command, operation)
 
-        def begin() -> Iterator[ItemView]:
-            return reading.subscribe(stream, since, name, ordered, live, receipts, manual=durable)
+    async def _subscribe(self, command: Any) -> object:  # noqa: ANN401 - a command that subscribes
+        number: int = command.subscription
+        reading = _Reading(self._home, command, self._operation_of(command), self._readers[number])
+        self._readings[number] = reading
+        try:
+            began = await reading.begin()
+            match command:
+                case ReadContent(predicate=predicate):
+                    return Standing(predicate, "", began.resumed)
+                case WatchPlace(place=place, since=since):
+                    return Watching(place, since or 0, began.resumed)
+                case _:
+                    return began
+        except BaseException:
+            self._readings.pop(number, None)
+            await reading.end()
+            raise
 
-        return AttachedSubscription(stream, begin, reading, telling, durable)
+    def _operation_of(self, command: Command[Any]) -> Operation | None:
+        return self._added.get(type(command)) or BY_COMMAND.get(type(command))
 
-    def history(self, stream: str, since: float = 0.0) -> AttachedSubscription:
-        """See `Node.history`."""
-        return self.subscribe(stream, since, live=False)
+    def _register(self, reader: Reader[Any, Any], is_open: bool) -> None:
+        if is_open:
+            self._readers[reader.number] = reader
+        else:
+            self._readers.pop(reader.number, None)
 
-    async def status(self) -> StatusReply:
-        """How things stand, as ``linnet status --json`` tells it."""
-        return await _called(self._open().status)
+    def _check_open(self) -> None:
+        self._open_remote()
 
-    def _open(self) -> ControlClient:
-        if self._control is None:
+    def _open_remote(self) -> Remote:
+        if self._remote is None:
             raise NodeUnreachable("not attached: use it inside `async with`")
-        return self._control
+        return self._remote
 
 
-class AttachedSubscription:
-    """One subscription at a running node; made by `AttachedNode.subscribe`. For one reader.
+class _Reading:
+    """A thread that reads the lines of one subscription.
 
-    What a durable one was handed counts as handled when the next item is asked for.
+    The machine of the node bounds how much it reads ahead. No item counts as handled before this program says
+    so.
     """
 
     def __init__(
-        self,
-        stream: str,
-        begin: Callable[[], Iterator[ItemView]],
-        reading: ControlClient,
-        telling: ControlClient,
-        durable: bool,
+        self, home: Path | None, command: Command[Any], operation: Operation | None, reader: Reader[Any, Any]
     ) -> None:
-        self._stream = stream
-        self._begin = begin
-        self._reading = reading
-        self._telling_to = telling
-        self._is_durable = durable
-        self._lines: Iterator[ItemView] | None = None
-        self._using = threading.Lock()
-        """Held by the thread that reads or ends the lines."""
-        self._number = 0
-        self._handled = 0
-        self._telling: asyncio.Task[None] | None = None
-        self._within_block = False
-        self.resumed = False
-        """Whether a durable subscription of this name was found."""
-        self.missed: deque[Missed] = deque(maxlen=MISSED_KEPT)
-        """The ranges that could not be had, the latest of them."""
-        self.caught_up: CaughtUp | None = None
-        """Set when history was handed over."""
+        self._reading, self._telling = ControlClient(home), ControlClient(home)
+        self._command = command
+        self._operation = operation or operation_of(command)
+        self._reader = reader
+        self._loop = asyncio.get_running_loop()
+        self._began: asyncio.Future[SubscribedView] = self._loop.create_future()
+        self._thread = threading.Thread(target=self._read, name="read a subscription", daemon=True)
+        self._is_over = False
+        self._telling_lock = asyncio.Lock()
 
-    async def __aenter__(self) -> Self:
-        await self._start()
-        self._within_block = True
-        return self
+    async def begin(self) -> SubscribedView:
+        """Wait until the subscription is open."""
+        self._thread.start()
+        return await self._began
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
+    async def consume(self, items: int) -> None:
+        """Report this many more items as handled; returns when that is durable."""
+        number = (await self._began).subscription
+        async with self._telling_lock:
+            if self._is_over:
+                raise Refused(Reason.SHUTDOWN, "the subscription has ended")
+            await asyncio.to_thread(self._telling.ask, Consumed(number, items))
 
-    def __aiter__(self) -> AsyncIterator[Event]:
-        """The events alone. `Refused` if the subscription is ended by anyone but us."""
-        return cast("AsyncIterator[Event]", self._read(events_only=True))
+    async def end(self) -> None:
+        """End the subscription, and join the thread."""
+        self._is_over = True
+        # The thread reads, and nothing but the end of its socket can wake it.
+        self._reading.cut()
+        await asyncio.to_thread(self._thread.join)
+        self._reading.close()
+        async with self._telling_lock:  # A connection that is in use would be kept after this.
+            self._telling.close()
 
-    def items(self) -> AsyncIterator[Item]:
-        """Everything that is handed over: events, what was missed, that history is over, the end."""
-        return self._read(events_only=False)
-
-    async def acknowledge(self) -> None:
-        """Return when all that was handled is durable; of a durable subscription."""
-        if self._telling is not None:
-            await self._telling
-        if self._handled:
-            await self._tell()
-
-    async def close(self) -> None:
-        """Unsubscribe; a durable one keeps its place."""
-        lines, self._lines = self._lines, None
+    def _read(self) -> None:
         try:
-            with contextlib.suppress(LinnetError):
-                await self.acknowledge()
-        finally:
-            if lines is not None:
-                await asyncio.to_thread(self._end, lines)
-            self._reading.close()
-            self._telling_to.close()
+            with contextlib.closing(self._reading.lines(self._command, True, self._operation)) as lines:
+                self._hand_over(lines)
+        except LinnetError as error:
+            self._tell(functools.partial(self._fail, error))
+        self._tell(functools.partial(self._reader.deliver, (Ended(Reason.SHUTDOWN),)))
 
-    def _end(self, lines: Iterator[ItemView]) -> None:
-        with self._using:
-            if isinstance(lines, Generator):
-                lines.close()
+    def _fail(self, error: LinnetError) -> None:
+        if not self._began.done():
+            self._began.set_exception(error)
 
-    async def _read(self, events_only: bool) -> AsyncIterator[Item]:
-        try:
-            await self._start()
-            while True:
-                item = await self._next()
-                if type(item) is Event or not events_only:
-                    yield item
-                elif isinstance(item, Ended) and item.reason is not None:
-                    raise Refused(item.reason, f"the subscription of {self._stream!r} ended")
-                self._count()
-                if isinstance(item, Ended):
-                    return
-        finally:
-            if not self._within_block:
-                await self.close()
-
-    async def _start(self) -> None:
-        if self._lines is not None:
-            return
-        self._lines = self._begin()
-        try:
-            first = await self._line()
-        except BaseException:
-            await self.close()
-            raise
-        if isinstance(first, SubscribedView):
-            self._number, self.resumed = first.subscription, first.resumed
-
-    async def _next(self) -> Item:
-        while True:
-            line = await self._line()
-            item = Ended(Reason.SHUTDOWN) if line is None else item_of(line)
-            if item is None:
+    def _hand_over(self, lines: Iterator[Any]) -> None:
+        item_form = self._operation.item
+        read = None if item_form is None else item_form.read
+        for line in lines:
+            if isinstance(line, SubscribedView):
+                self._tell(functools.partial(self._began.set_result, line))
                 continue
-            match item:
-                case Missed():
-                    self.missed.append(item)
-                case CaughtUp():
-                    self.caught_up = item
-                case _:
-                    pass
-            return item
+            item = line if read is None else read(line)
+            if item is not None:
+                self._tell(functools.partial(self._reader.deliver, (item,)))
+            if self._is_over:
+                return
 
-    async def _line(self) -> ItemView | None:
-        """The next line; None if the node ends the answer without a word."""
-        lines = self._lines
-        if lines is None:
-            return None
-
-        def read() -> ItemView | None:
-            with self._using:
-                return next(lines, None)
-
-        try:
-            return await _called(read)
-        except asyncio.CancelledError:
-            # A thread reads, and nothing but the end of its socket can wake it.
-            self._reading.cut()
-            raise
-
-    def _count(self) -> None:
-        if self._is_durable:
-            self._handled += 1
-            if self._telling is None or self._telling.done():
-                self._telling = asyncio.get_running_loop().create_task(self._tell())
-
-    async def _tell(self) -> None:
-        """Acknowledge, again as long as more was handled meanwhile."""
-        while self._handled:
-            handled, self._handled = self._handled, 0
-            await asyncio.to_thread(self._telling_to.consumed, self._number, handled)
-
-
-async def _called(call: Callable[[], T]) -> T:
-    """Call the node in a thread; what it declines is `Refused`, as in a node of one's own."""
-    try:
-        return await asyncio.to_thread(call)
-    except ControlError as error:
-        if error.reason in set(Reason):
-            raise Refused(Reason(error.reason), error.detail) from error
-        raise
+    def _tell(self, act: Callable[[], object]) -> None:
+        with contextlib.suppress(RuntimeError):  # The loop is closed: nobody listens any more.
+            self._loop.call_soon_threadsafe(act)

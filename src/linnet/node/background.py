@@ -1,4 +1,4 @@
-"""The small tasks of a running node: started here, awaited here, cancelled when it stops."""
+"""The background tasks of a running node, which are cancelled when it stops."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from types import TracebackType
 from typing import Any, Self
 
 Spawn = Callable[[Coroutine[Any, Any, None], str], object]
-"""Start a task of this name, which the node waits for."""
+"""Starts a task of this name, which the node waits for."""
 
 
 class Background:
-    """A task group whose tasks end with the block instead of holding it open."""
+    """A task group whose tasks are cancelled at the end of the block instead of holding it open."""
 
     def __init__(self) -> None:
         self._group = asyncio.TaskGroup()
@@ -32,12 +32,12 @@ class Background:
         await self._group.__aexit__(kind if cancelled else None, error if cancelled else None, trace)
 
     async def finish(self, limit: float) -> None:
-        """Wait until no task is left, for so many seconds at most."""
+        """Wait until all tasks have ended, at most `limit` seconds."""
         if self._tasks:
             await asyncio.wait(list(self._tasks), timeout=limit)
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        """Start a task."""
+        """Start a task that is cancelled at the end of the block."""
         task = self._group.create_task(work, name=name)
         self._tasks[task] = None
         task.add_done_callback(lambda done: self._tasks.pop(done, None))

@@ -1,31 +1,26 @@
-"""What several tasks publish in one loop turn goes out as one command, so that bursts form.
+"""Batches the publishes of one loop turn into one command, so that bursts form.
 
-Nothing waits for company: whatever one turn holds is sent at its end. The order of calls is kept
-within a stream, and every caller gets the outcome of its own events.
+No publish waits for others: those of one turn are sent at its end. The order of calls is kept within a
+stream, and every caller gets the outcome of its own events.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 from linnet.core.errors import LinnetError, Refused
 from linnet.core.limits import BATCH_EVENTS, BODY_BYTES, BURST_BYTES
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
+from linnet.machine.commands import Ask
 from linnet.node.background import Spawn
-from linnet.peer.interface import Command, Result
 from linnet.streams.commands import Publish, Published
 
-Ask = Callable[[Command], Awaitable[Result]]
-"""Put a command to the node machine and wait for its answer."""
-
 BATCH_BYTES = 16 * BURST_BYTES
-"""Bytes of one command."""
+"""The most bytes in one command."""
 
 
 class _Call:
-    """One caller, with what it says and where it waits."""
+    """One caller's bodies, and the future that it waits for."""
 
     __slots__ = ("bodies", "outcome")
 
@@ -35,7 +30,7 @@ class _Call:
 
 
 class _Batch:
-    """Calls that travel together."""
+    """Calls that are sent together."""
 
     __slots__ = ("bytes", "calls", "confirm", "events")
 
@@ -54,7 +49,7 @@ class _Batch:
 
 
 class Batching:
-    """Joins the publishes of a loop turn, stream by stream."""
+    """Batches the publishes of a loop turn, stream by stream."""
 
     def __init__(self, ask: Ask, spawn: Spawn) -> None:
         self._ask = ask
@@ -62,7 +57,7 @@ class Batching:
         self._pending: dict[str, list[_Batch]] = {}
 
     async def publish(self, stream: str, bodies: tuple[bytes, ...], confirm: float) -> Published:
-        """Publish these, in this order; `Refused` if that cannot be, and then none of them was."""
+        """Publish these bodies in this order; if it raises `Refused`, none of them was published."""
         if not bodies:
             raise Refused(Reason.MALFORMED, "nothing to publish")
         longest = max(map(len, bodies))
@@ -97,24 +92,18 @@ class Batching:
     async def _send(self, stream: str, batch: _Batch) -> None:
         bodies = tuple(body for call in batch.calls for body in call.bodies)
         try:
-            result = await self._ask(Publish(stream, bodies, batch.confirm))
+            published = await self._ask(Publish(stream, bodies, batch.confirm))
         except LinnetError as error:
             _fail(batch, error)
         except asyncio.CancelledError:
             _fail(batch, Refused(Reason.SHUTDOWN, "the node stopped"))
             raise
         else:
-            match result:
-                case Published():
-                    _share(batch, result)
-                case Declined(reason, detail):
-                    _fail(batch, Refused(reason, detail))
-                case _:
-                    _fail(batch, Refused(Reason.BUG, f"publish was answered by {type(result).__name__}"))
+            _share(batch, published)
 
 
 def _share(batch: _Batch, published: Published) -> None:
-    """Give each caller the part that is its own."""
+    """Give each caller the outcome of its own events."""
     begin = 0
     for call in batch.calls:
         end = begin + len(call.bodies)

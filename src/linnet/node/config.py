@@ -1,34 +1,39 @@
-"""All that can be configured about a node, as one tree of frozen values.
+"""The configuration of a node as one tree of frozen values, and its translation for the node machine.
 
 `linnet.node.config_file` reads it from ``linnet.toml``, `linnet.node.config_reference` writes its
-documentation: a setting is described once, below its field. Sections that only pass parameters to
-one layer are that layer's own type.
+documentation: a setting is described once, below its field. Sections that only pass parameters to one layer
+are that layer's own type.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from msgspec import Meta, Struct, field
 
-from linnet.core.ids import Contact
+from linnet.content.config import ContentConfig, FastConfig
+from linnet.core.ids import Contact, PeerId
 from linnet.core.limits import NEIGHBORS, STREAM_NAME_CHARS
 from linnet.delivery.config import DeliveryConfig
-from linnet.edge.proxy_config import EdgeLimits, ProxyLimits
-from linnet.net.config import NetConfig
-from linnet.node.addresses import parse_contact, parse_hint
-from linnet.node.content_section import ContentSection, GroupsSection
-from linnet.node.kademlia_section import (
-    KademliaSection,
+from linnet.edge.config import EdgeConfig, EdgeLimits, PresenceConfig, ProxyConfig, ProxyLimits
+from linnet.identity.addresses import (
+    parse_contact,
+    parse_device,
+    parse_hint,
+    parse_person,
 )
-from linnet.node.names_section import NamesSection
+from linnet.names.config import STORES, NamesConfig, NamesLimits
+from linnet.net.config import LanConfig, NetConfig
 from linnet.overlay.config import DEFAULT_DEGREE, MemberConfig, Overlay, TrackerConfig
-from linnet.overlay.trackerless.config import TrackerlessConfig
-from linnet.peer.config import LinkConfig
+from linnet.overlay.gossip.config import TrackerlessConfig
+from linnet.overlay.kademlia.config import KademliaConfig
+from linnet.peer.config import LinkConfig, PeerConfig
 from linnet.places.config import PlacesConfig
-from linnet.rooms.config import RelayLimits, RoomsConfig
+from linnet.rooms.config import RelayConfig, RelayLimits, RoomsConfig
+from linnet.streams.config import StorageRule, StreamOptions
 from linnet.trace.records import Level
 
+C = TypeVar("C", bound=Struct)
 StreamName = Annotated[str, Meta(min_length=1, max_length=STREAM_NAME_CHARS)]
 Address = Annotated[str, Meta(min_length=1, max_length=1024)]
 Addresses = Annotated[tuple[Address, ...], Meta(max_length=8)]
@@ -39,10 +44,10 @@ Interfaces = Annotated[tuple[InterfaceName, ...], Meta(max_length=16)]
 
 
 class NodeSection(Struct, frozen=True, forbid_unknown_fields=True):
-    """Who this node is and where it stands."""
+    """The name, addresses and network of this node."""
 
     label: Annotated[str, Meta(max_length=64)] = ""
-    """A name for this device, which its card carries and others may see."""
+    """A name for this device, which is on its card and can be seen by others."""
     listen: Addresses = ("tls://127.0.0.1:0",)
     """Addresses to accept links at: `tls://HOST:PORT` or `wss://HOST:PORT`; port 0 takes a free
     one at the first start and the same at every later one, if nobody else has it by then.
@@ -57,17 +62,18 @@ class NodeSection(Struct, frozen=True, forbid_unknown_fields=True):
     """All trackers of this network, `KEY@HOST:PORT` each. Every node needs the same list, in any
     order: which of them builds a stream's graph, and which stands by, is computed from it."""
     overlay: Overlay = Overlay.TRACKER
-    """Who says who the neighbours in a topic are: "tracker", or "ring", where nodes find each other by
-    gossip and no tracker is needed."""
+    """What chooses the neighbours in a topic: "tracker", or "ring", where nodes find each other by gossip and
+    no tracker is needed."""
     bootstrap: Annotated[tuple[Address, ...], Meta(max_length=64)] = ()
-    """Nodes to begin with where there are no trackers, `KEY@HOST:PORT` each; any two that are up will do."""
+    """Nodes to contact first where there are no trackers, `KEY@HOST:PORT` each; any two that are online will
+    do."""
 
 
 class TrackerSection(TrackerConfig, frozen=True, forbid_unknown_fields=True):
     """Whether this node builds the graphs of streams, and how."""
 
     enabled: bool = False
-    """Whether this node is a tracker. It must then stand in `node.trackers` of every other node."""
+    """Whether this node is a tracker. Every other node must then list it in `node.trackers`."""
 
 
 class TrackerlessSection(TrackerlessConfig, frozen=True, forbid_unknown_fields=True):
@@ -84,9 +90,9 @@ class StorageSection(Struct, frozen=True, forbid_unknown_fields=True):
     stream: StreamName
     """Name of the stream."""
     retention: Annotated[float, Meta(gt=0)] | None = None
-    """Seconds that events are kept. Unset: for good."""
+    """Seconds that events are kept. Unset: forever."""
     quota: Annotated[int, Meta(ge=1)] | None = None
-    """Bytes that the stream may take; the oldest events go first. Unset: no bound."""
+    """Bytes that the stream may take; the oldest events are removed first. Unset: no limit."""
 
 
 class StreamSection(Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,33 +101,35 @@ class StreamSection(Struct, frozen=True, forbid_unknown_fields=True):
     degree: Annotated[int, Meta(ge=2, le=NEIGHBORS)] = DEFAULT_DEGREE
     """Neighbours of a node in this stream."""
     near: bool = False
-    """Whether half of the neighbours are chosen for a short way instead of by chance."""
+    """Whether half of the neighbours are chosen for a short round trip instead of by chance."""
     trackers: Addresses = ()
-    """Trackers of this stream in order of preference, instead of those that hashing gives."""
+    """Trackers of this stream in order of preference, instead of those chosen by hashing."""
     overlay: Overlay | None = None
-    """Who says who the neighbours in this stream are. Unset: as `node.overlay` says."""
+    """What chooses the neighbours in this stream. Unset: as `node.overlay` says."""
 
 
 class RelaySection(RelayLimits, frozen=True, forbid_unknown_fields=True):
-    """Whether this node holds the events of rooms and places for those who are away, and whose."""
+    """Whether this node keeps the events of rooms and places for members who are away, and for whom."""
 
     enabled: bool = False
     """Whether this node is a relay. A room uses it once a member names it there: `linnet room relays`."""
     allow: Annotated[tuple[Person, ...], Meta(max_length=10_000)] = ()
-    """Person ids, `lp1…`, of those who may ask this relay to serve their rooms, where `policy` is "allow"."""
+    """Person ids, `lp1…`, of the people who may ask this relay to serve their rooms, where `policy` is
+    "allow"."""
     http: Annotated[str, Meta(max_length=1024)] = ""
-    """Where the relay answers over HTTP too: `127.0.0.1:PORT` for a program or a proxy of this machine, or
-    `https://HOST:PORT` with the node's own certificate. Empty: nowhere (docs/reference/relay-http.md)."""
+    """The address where the relay also answers over HTTP: `127.0.0.1:PORT` for a program or a proxy of this
+    machine, or `https://HOST:PORT` with the node's own certificate. Empty: none
+    (docs/reference/relay-http.md)."""
 
 
 class ProxySection(ProxyLimits, frozen=True, forbid_unknown_fields=True):
     """Whether this node takes part in streams for devices on the edge, and for which."""
 
     enabled: bool = False
-    """Whether this node is a proxy. It sees its clients' addresses, when they are there and which streams
-    they want; what is sealed or encrypted it cannot read."""
+    """Whether this node is a proxy. It sees its clients' addresses, when they are online, and which streams
+    they want; it cannot read what is sealed or encrypted."""
     allow: Annotated[tuple[Device, ...], Meta(max_length=10_000)] = ()
-    """Device ids, `ld1…`, of those who may be clients, where `open` is false."""
+    """Device ids, `ld1…`, of the devices that may be clients, where `open` is false."""
 
 
 class EdgeSection(EdgeLimits, frozen=True, forbid_unknown_fields=True):
@@ -136,8 +144,8 @@ class LanSection(Struct, frozen=True, forbid_unknown_fields=True):
     """Whether this node finds others on local networks, with or without the internet."""
 
     enabled: bool = False
-    """Whether local networks are watched. The node then takes links from them, and shows itself on a network
-    as soon as a topic is allowed there: `linnet lan allow`."""
+    """Whether local networks are watched. The node then accepts links from them, and announces itself on a
+    network as soon as a topic is allowed there: `linnet lan allow`."""
     interfaces: Interfaces = ()
     """Names of the interfaces that are watched. Empty: all that are up and lead to other machines."""
 
@@ -146,13 +154,14 @@ class TraceSection(Struct, frozen=True, forbid_unknown_fields=True):
     """What is written to `<home>/trace/`."""
 
     level: Level = Level.LOSS
-    """`loss`: what went wrong, links, and counters. `full`: everything, which tells who read what."""
+    """`loss`: failures, links, and counters. `full`: everything, which tells who read what."""
     max_bytes: Annotated[int, Meta(ge=65_536)] = 16 * 1024 * 1024
-    """Bytes of one trace file; then the next is begun."""
+    """The most bytes in a trace file; then a new one is begun."""
     keep: Annotated[int, Meta(ge=1, le=10_000)] = 8
-    """Trace files that are kept; the oldest are removed."""
+    """The most trace files that are kept; the oldest are removed."""
     flush_seconds: Annotated[float, Meta(ge=0, le=60)] = 1.0
-    """Seconds that rows wait in memory at most. 0: none does, so that a killed process leaves them all."""
+    """The most seconds that rows wait in memory. 0: none, so that even a killed process has written them
+    all."""
 
 
 class ControlSection(Struct, frozen=True, forbid_unknown_fields=True):
@@ -163,16 +172,45 @@ class ControlSection(Struct, frozen=True, forbid_unknown_fields=True):
     socket: Annotated[str, Meta(max_length=1024)] = ""
     """Path of the Unix socket. Empty: `control.sock` in the home directory."""
     port: Annotated[int, Meta(ge=1, le=65_535)] | None = None
-    """Loopback TCP port to answer at as well, for callers that present the token in
-    `<home>/control.token`. Unset: none."""
+    """A loopback TCP port to answer at as well, for callers with the token in `<home>/control.token`. Unset:
+    none."""
     max_request_bytes: Annotated[int, Meta(ge=1024, le=256 * 1024 * 1024)] = 8 * 1024 * 1024
-    """Bytes of one request; more are refused with `too_large`."""
+    """The most bytes of a request; larger ones are refused with `too_large`."""
     max_subscriptions: Annotated[int, Meta(ge=1, le=65_536)] = 256
-    """Subscriptions that may be open over the control API at once."""
+    """The most subscriptions that may be open over the control API."""
+
+
+class NamesSection(NamesLimits, frozen=True, forbid_unknown_fields=True):
+    """Where the records of our zone are kept, and what this node keeps for others."""
+
+    stores: Annotated[tuple[Address, ...], Meta(max_length=STORES)] = ()
+    """Nodes that keep our records while we are away and that are asked first, `KEY@HOST:PORT` each: relays or
+    friends. Links to them are held. Empty: the peers that are linked anyway."""
+
+
+class ContentSection(ContentConfig, frozen=True, forbid_unknown_fields=True):
+    """Whether this node takes part in content, where people subscribe by predicates, and how."""
+
+    enabled: bool = False
+    """Whether it does. It then also carries subscriptions and events of others. Needs `kademlia.enabled`, by
+    which nodes find each other."""
+
+
+class GroupsSection(FastConfig, frozen=True, forbid_unknown_fields=True):
+    """Groups of publishers in content, and what this node does for groups of others; see `[content]`."""
+
+
+class KademliaSection(KademliaConfig, frozen=True, forbid_unknown_fields=True):
+    """Whether this node takes part in the hash table over the network, where names are kept, and how."""
+
+    enabled: bool = False
+    """Whether it does. It then links to the nodes that it asks, and keeps records for anybody."""
+    bootstrap: Annotated[tuple[Address, ...], Meta(max_length=64)] = ()
+    """Nodes of the hash table to contact first, `KEY@HOST:PORT` each; any two that are online will do."""
 
 
 class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything. Each part has defaults that suit a private network on one machine."""
+    """The whole configuration. Its defaults suit a private network on one machine."""
 
     node: NodeSection = NodeSection()
     tracker: TrackerSection = TrackerSection()
@@ -198,7 +236,7 @@ class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def listens(self) -> tuple[str, ...]:
-        """The addresses to listen at, in their one spelling; none on the edge."""
+        """The addresses to listen at, in canonical spelling; none on the edge."""
         if self.edge.proxies:
             return ()
         return tuple(parse_hint(address, any_port=True) for address in self.node.listen)
@@ -206,9 +244,70 @@ class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def trackers(self) -> tuple[Contact, ...]:
         """The trackers of the network."""
-        return tuple(map(parse_contact, self.node.trackers))
+        return _contacts(self.node.trackers)
 
     @property
     def advertised(self) -> tuple[str, ...]:
-        """What to tell others, if that is not where we listen."""
+        """The addresses to tell others, if they differ from where we listen."""
         return tuple(map(parse_hint, self.node.advertise))
+
+
+def peer_config(config: NodeConfig, peer: PeerId, bound: tuple[str, ...], agent: str) -> PeerConfig:
+    """Return the configuration of the node machine, with its own key and the bound addresses."""
+    listens = config.advertised or bound
+    trackers = config.trackers
+    if config.tracker.enabled and all(contact.peer != peer for contact in trackers):
+        # The others have it in their lists; it cannot name its own port before it has one.
+        trackers = (*trackers, Contact(peer, listens))
+    relay, proxy = config.relay, config.proxy
+    proxies, stores = _contacts(config.edge.proxies), _contacts(config.names.stores)
+    people, devices = tuple(map(parse_person, relay.allow)), tuple(map(parse_device, proxy.allow))
+    return PeerConfig(
+        listens=listens,
+        trackers=trackers,
+        overlay=config.node.overlay,
+        trackerless=_told(TrackerlessConfig, config.trackerless) if _is_trackerless(config) else None,
+        bootstrap=_contacts(config.node.bootstrap),
+        is_tracker=config.tracker.enabled,
+        storage=tuple(StorageRule(rule.stream, rule.retention, rule.quota) for rule in config.storage),
+        streams={
+            name: StreamOptions(stream.degree, stream.near, _contacts(stream.trackers), stream.overlay)
+            for name, stream in config.streams.items()
+        },
+        agent=agent,
+        member=config.overlay,
+        tracker=config.tracker,
+        delivery=config.delivery,
+        links=config.links,
+        rooms=config.rooms,
+        names=_told(NamesConfig, config.names, stores=stores),
+        kademlia=_told(KademliaConfig, config.kademlia) if config.kademlia.enabled else None,
+        kademlia_bootstrap=_contacts(config.kademlia.bootstrap),
+        content=_told(ContentConfig, config.content) if config.content.enabled else None,
+        fast=_told(FastConfig, config.content_groups),
+        places=config.places,
+        relay=_told(RelayConfig, relay, allow=people) if relay.enabled else None,
+        edge=_told(EdgeConfig, config.edge, proxies=proxies),
+        proxy=_told(ProxyConfig, proxy, allow=devices) if proxy.enabled else None,
+        lan=PresenceConfig() if config.lan.enabled else None,
+    )
+
+
+def lan_config(config: NodeConfig) -> LanConfig | None:
+    """Return the driver's configuration of local networks."""
+    return LanConfig(interfaces=config.lan.interfaces) if config.lan.enabled else None
+
+
+def _told(kind: type[C], section: Struct, **parsed: object) -> C:
+    """Return a layer's configuration from its section; `parsed` has the fields that users write as text."""
+    shared = {name: getattr(section, name) for name in kind.__struct_fields__}
+    return kind(**shared | parsed)
+
+
+def _is_trackerless(config: NodeConfig) -> bool:
+    chosen = (config.node.overlay, *(stream.overlay for stream in config.streams.values()))
+    return config.trackerless.enabled or bool(config.node.bootstrap) or Overlay.RING in chosen
+
+
+def _contacts(addresses: tuple[str, ...]) -> tuple[Contact, ...]:
+    return tuple(map(parse_contact, addresses))

@@ -1,24 +1,22 @@
-"""The configuration in words: its reference page, and the file of a new home.
+"""The documentation of the configuration: its reference page, and the file of a new home.
 
-Both are made from the types and the docstrings below their fields.
-``python -m linnet.node.config_reference > docs/reference/configuration.md`` writes the page.
+Both are made from the types and the docstrings below their fields. ``python -m linnet.node.config_reference >
+docs/reference/configuration.md`` writes the page.
 """
 
 from __future__ import annotations
 
-import ast
-import inspect as python_inspect
 import json
 import sys
-import textwrap
 from collections.abc import Iterator
 from enum import Enum
 from typing import cast
 
 from msgspec import NODEFAULT, Struct, inspect
 
+from linnet.api.field_docs import field_docs
 from linnet.node.config import NodeConfig
-from linnet.node.config_types import allowed
+from linnet.node.config_problems import allowed
 
 _HEADERS = {"storage": "[[storage]]", "streams": '[streams."NAME"]'}
 
@@ -45,7 +43,7 @@ class Setting(Struct, frozen=True):
     name: str
     kind: inspect.Type
     default: object
-    """`NODEFAULT` if it must be given."""
+    """The default; `NODEFAULT` if the setting must be given."""
     meaning: str
 
     @property
@@ -66,24 +64,14 @@ class Section(Struct, frozen=True):
 
 
 def sections() -> tuple[Section, ...]:
-    """Every table of the configuration, in its order."""
+    """Return all tables of the configuration, in order."""
     return tuple(
         _section(field.name, _table(field.type)) for field in _table(inspect.type_info(NodeConfig)).fields
     )
 
 
-def meanings(cls: type) -> dict[str, str]:
-    """The docstring below each field of a class and of those it extends; empty where there is none."""
-    found: dict[str, str] = {}
-    for each in reversed(cls.__mro__):
-        if each.__module__.startswith("linnet."):
-            tree = ast.parse(textwrap.dedent(python_inspect.getsource(each)))
-            found.update(_fields(cast(ast.ClassDef, tree.body[0])))
-    return found
-
-
 def reference() -> str:
-    """The page `docs/reference/configuration.md`."""
+    """Return the text of `docs/reference/configuration.md`."""
     parts = [_INTRODUCTION]
     for section in sections():
         parts.append(f"## `{section.header}`\n\n{section.meaning}\n")
@@ -110,7 +98,7 @@ _NEW_FILE = """\
 
 
 def new_file(config: NodeConfig) -> str:
-    """The text of a new ``linnet.toml``: a few words, and what differs from its default."""
+    """Return the text of a new ``linnet.toml``: a few words, and the settings that are not default."""
     parts = [_NEW_FILE]
     for section in sections():
         for header, table in _tables(config, section):
@@ -121,7 +109,7 @@ def new_file(config: NodeConfig) -> str:
 
 
 def toml_value(value: object) -> str:
-    """A value as TOML writes it."""
+    """Return a value in TOML."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Enum):
@@ -135,7 +123,7 @@ def toml_value(value: object) -> str:
 
 
 def _tables(config: NodeConfig, section: Section) -> list[tuple[str, Struct]]:
-    """The tables of a section that a configuration has, each with its header."""
+    """Return the tables of a section in a configuration, each with its header."""
     if section.name == "storage":
         return [("[[storage]]", rule) for rule in config.storage]
     if section.name == "streams":
@@ -159,7 +147,7 @@ def _table(kind: inspect.Type) -> inspect.StructType:
 
 
 def _section(name: str, table: inspect.StructType) -> Section:
-    words = meanings(table.cls)
+    words = field_docs(table.cls)
     settings = tuple(
         Setting(field.name, field.type, field.default, words.get(field.name, "")) for field in table.fields
     )
@@ -167,16 +155,6 @@ def _section(name: str, table: inspect.StructType) -> Section:
     settings = tuple(sorted(settings, key=lambda setting: setting.name != "enabled"))
     meaning = " ".join((table.cls.__doc__ or "").split())
     return Section(name, _HEADERS.get(name, f"[{name}]"), meaning, settings)
-
-
-def _fields(tree: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    for node, following in zip(tree.body, [*tree.body[1:], None], strict=True):
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            match following:
-                case ast.Expr(ast.Constant(str(text))):
-                    yield node.target.id, " ".join(text.split())
-                case _:
-                    yield node.target.id, ""
 
 
 if __name__ == "__main__":

@@ -1,192 +1,174 @@
-"""The control API: what programs of this machine may ask a running node, over HTTP.
+"""The control API: what programs of this machine may ask a running node over HTTP.
 
-One application, served at a Unix socket in the home and, if configured, at a loopback port behind
-a token (`linnet.node.control_server`). See docs/adr/0007-control-api.md.
+One application, served at a Unix socket in the home and, if configured, at a loopback port with a token
+(`serve_control`). See docs/adr/0007-control-api.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib.metadata import version
+import hmac
+import os
+import socket
+import stat
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from linnet.core.ids import AuthorId, PeerId, TopicId
-from linnet.identity.text import Sort, from_text
-from linnet.node.addresses import parse_contact
-from linnet.node.content_control import ContentControl
-from linnet.node.control_errors import ApiError
-from linnet.node.control_types import (
-    BlockRequest,
-    ConnectRequest,
-    ConsumedRequest,
-    DeclareRequest,
-    DoctorReply,
-    DoneReply,
-    HistoryQuery,
-    PublishRequest,
-    SubscribeQuery,
-)
-from linnet.node.control_views import graph_view, peer_views, publish_view, status_view, topic_names
-from linnet.node.device_control import DeviceControl
-from linnet.node.doctor import node_checks
-from linnet.node.edge_control import EdgeControl
-from linnet.node.endpoints import error_response, http_error_response, json_response, query_of
-from linnet.node.lan_control import LanControl
+from linnet.api.errors import ApiError, told
+from linnet.api.items import WarningView
+from linnet.api.node_commands import StopNode
+from linnet.api.openapi import DESCRIPTION, Media, document
+from linnet.api.places import ListenToPlace, ReadPlaceHistory
+from linnet.api.rooms import room_item_view, warning_view
+from linnet.api.server import Lined, OpenLines, error_response, guarded, http_error_response, routes
+from linnet.delivery.commands import Consumed
+from linnet.delivery.items import Item
+from linnet.machine.commands import Command, Done, answer_to
+from linnet.node.home import HomeError
 from linnet.node.library import Node
-from linnet.node.name_control import NameControl
-from linnet.node.openapi import document
-from linnet.node.operation import Form
-from linnet.node.operations import OPERATIONS
-from linnet.node.overlay_control import OverlayControl
-from linnet.node.place_control import PlaceControl
-from linnet.node.reach_checks import reach_checks
-from linnet.node.sealed_control import SealedControl
-from linnet.node.security_control import SecurityControl
-from linnet.node.status_types import PeersReply
-from linnet.streams.commands import Policy
+from linnet.node.place_messages import heard_view
+from linnet.node.web_server import BACKLOG, WebServer, bind_tcp, serving
+from linnet.rooms.commands import ReadRoom
 
-_encode = msgspec.json.Encoder().encode
+R = TypeVar("R")
 
 
-class Control(
-    DeviceControl,
-    SecurityControl,
-    PlaceControl,
-    ContentControl,
-    SealedControl,
-    OverlayControl,
-    LanControl,
-    EdgeControl,
-    NameControl,
-):
-    """The endpoints, over one node."""
+class Control:
+    """The operations of one node, and the subscriptions that are open through them."""
 
     def __init__(self, node: Node, stop: Callable[[], None]) -> None:
-        super().__init__(node)
+        self._node = node
         self._stop = stop
-        self._document = _encode(document())
+        self._limits = node.config.control
+        self._opened = OpenLines(self._limits.max_subscriptions)
+        self._document = msgspec.json.encode(document(node.operations))
 
     def app(self) -> Starlette:
-        """The application, to be served."""
-        routes = [
-            Route(operation.path, self._endpoint(operation.name), methods=[operation.method])
-            for operation in OPERATIONS
-        ]
+        """Return the application to be served."""
+        description = Route(DESCRIPTION.path, guarded(self._describe), methods=[DESCRIPTION.method])
+        derived = routes(
+            self._node.operations, self._answer, self._subscribe, self._opened, self._limits.max_request_bytes
+        )
         errors = {HTTPException: http_error_response, Exception: error_response}
-        return Starlette(routes=routes, exception_handlers=errors)
+        return Starlette(routes=[description, *derived], exception_handlers=errors)
 
-    async def status(self, request: Request) -> Response:
-        """How things stand."""
-        node = self._node
-        status = await node.status()
-        label, now = node.identity.card.label, node.clock.now()
-        overlay = node.config.node.overlay
-        return json_response(status_view(status, label, node.address, version("linnet"), now, overlay))
+    async def _describe(self, request: Request) -> Response:
+        return Response(self._document, media_type=Media.JSON.value)
 
-    async def peers(self, request: Request) -> Response:
-        """Every link."""
-        status = await self._node.status()
-        names = topic_names(status) | _known(await self._node.places.names())
-        return json_response(PeersReply(peer_views(status, names)))
+    async def _answer(self, command: Command[R]) -> R:
+        asked: Command[Any] = command
+        match asked:
+            case StopNode():
+                self._stop()
+            case Consumed(subscription, items):
+                await self._opened.consumed(subscription, items)
+            case _:
+                return await self._node.ask(command)
+        return answer_to(command, Done())
 
-    async def publish(self, request: Request) -> Response:
-        """Publish events."""
-        asked = await self._body(request, PublishRequest)
-        bodies = (*asked.bodies, *(text.encode() for text in asked.texts))
-        published = await self._node.publish(asked.stream, bodies, asked.confirm)
-        return json_response(publish_view(asked.stream, published))
+    def _subscribe(self, command: Command[Any]) -> Lined:
+        source = self._node.open(command)
+        match command:
+            case ListenToPlace() | ReadPlaceHistory():
+                return Lined(source, heard_view)
+            case ReadRoom(room=room):
+                watch = self._node.people.watch(room)
 
-    async def subscribe(self, request: Request) -> Response:
-        """Hand over what is said in a stream."""
-        asked = query_of(request, SubscribeQuery)
-        subscription = self._node.subscribe(
-            asked.stream, asked.since, asked.name, asked.ordered, asked.live, asked.receipts
+                async def beside(items: Sequence[Item]) -> list[WarningView]:
+                    return [*map(warning_view, await watch(items))]
+
+                return Lined(source, partial(room_item_view, label_of=self._node.label_of), beside)
+            case _:
+                return Lined(source)
+
+
+_PRIVATE_UMASK = 0o177
+
+
+class RequireToken:
+    """Passes on requests with the token, and answers 401 to others."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._expected = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        given = Headers(scope=scope).get("authorization", "").encode("utf-8", "surrogateescape")
+        if hmac.compare_digest(given, self._expected):
+            await self._app(scope, receive, send)
+            return
+        error = ApiError(
+            401, "unauthorized", "the token is missing or wrong", "it is in <home>/control.token"
         )
-        return await self._lines(subscription, asked.ack == "manual")
-
-    async def history(self, request: Request) -> Response:
-        """Hand over what is kept of a stream."""
-        asked = query_of(request, HistoryQuery)
-        subscription = self._node.subscribe(asked.stream, asked.since, ordered=asked.ordered, live=False)
-        return await self._lines(subscription, False)
-
-    async def consumed(self, request: Request) -> Response:
-        """Items of a subscription were handled."""
-        asked = await self._body(request, ConsumedRequest)
-        number = request.path_params["subscription"]
-        subscription = self._manual.get(int(number)) if number.isascii() and number.isdigit() else None
-        if subscription is None:
-            raise ApiError(404, "not_found", "there is no open subscription of this number with ack=manual")
-        if asked.items > subscription.unhandled:
-            detail = f"only {subscription.unhandled} items were handed over and are not consumed yet"
-            raise ApiError(409, "too_many", detail)
-        await subscription.consume(asked.items)
-        return json_response(DoneReply())
-
-    async def declare(self, request: Request) -> Response:
-        """Decide about a stream of ours."""
-        asked = await self._body(request, DeclareRequest)
-        publishers = asked.publishers
-        policy = Policy(
-            None
-            if publishers is None
-            else tuple(AuthorId(from_text(Sort.PERSON, text)) for text in publishers),
-            asked.degree,
-            asked.near,
-            tuple(map(parse_contact, asked.trackers)),
-        )
-        declared = await self._node.declare(asked.stream, policy, asked.sealed)
-        return json_response(publish_view(asked.stream, declared))
-
-    async def block(self, request: Request) -> Response:
-        """Block a device, or no longer."""
-        asked = await self._body(request, BlockRequest)
-        await self._node.block(PeerId(from_text(Sort.DEVICE, asked.device)), asked.blocked)
-        return json_response(DoneReply())
-
-    async def connect(self, request: Request) -> Response:
-        """Keep a link to a peer."""
-        asked = await self._body(request, ConnectRequest)
-        await self._node.connect(asked.contact)
-        return json_response(DoneReply())
-
-    async def doctor(self, request: Request) -> Response:
-        """What the node knows about its own health."""
-        node = self._node
-        lost = 0 if node.trace_file is None else node.trace_file.lost
-        told = await node.status()
-        ring = await self._ring()
-        checks = node_checks(
-            told, node.config, node.clock.offset, node.store.failed, lost, ring, node.store.damaged
-        )
-        places, names = await node.places.statuses(), await node.places.names()
-        reached = reach_checks(told, node.config, places, names, ring, node.clock.now())
-        return json_response(DoctorReply((*checks, *reached)))
-
-    async def graph(self, request: Request) -> Response:
-        """The graph of a topic."""
-        topic = TopicId(from_text(Sort.TOPIC, request.path_params["topic"]))
-        status = await self._node.status()
-        tracked = next((each for each in status.tracked if each.topic == topic), None)
-        if tracked is None:
-            raise ApiError(404, "not_found", "this node does not track that topic")
-        return json_response(graph_view(tracked))
-
-    async def stop(self, request: Request) -> Response:
-        """Stop the node."""
-        self._stop()
-        return json_response(DoneReply(), 202)
-
-    async def openapi(self, request: Request) -> Response:
-        """The description of all this."""
-        return Response(self._document, media_type=Form.JSON.value)
+        status, reply = told(error)
+        response = Response(msgspec.json.encode(reply), status, media_type="application/json")
+        response.headers["www-authenticate"] = "Bearer"
+        await response(scope, receive, send)
 
 
-def _known(names: dict[TopicId, str | None]) -> dict[TopicId, str]:
-    return {topic: name for topic, name in names.items() if name}
+@asynccontextmanager
+async def serve_control(
+    app: ASGIApp, path: Path, port: int | None = None, token: str | None = None
+) -> AsyncIterator[None]:
+    """Serve an application while the block lasts. A `port` needs a `token`."""
+    with ExitStack() as leaving:
+        bound = [(bind_unix(path), WebServer(app))]
+        leaving.callback(path.unlink, missing_ok=True)
+        if port is not None and token is not None:
+            try:
+                sock = bind_tcp("127.0.0.1", port, f"control.port: {port}")
+            except HomeError:
+                bound[0][0].close()
+                raise
+            bound.append((sock, WebServer(RequireToken(app, token))))
+        async with serving(bound, "control API"):
+            yield
+
+
+def bind_unix(path: Path) -> socket.socket:
+    """Return a listening Unix socket that only its owner can use; a dead one in its place is removed."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        _remove_dead(path)
+        mask = os.umask(_PRIVATE_UMASK)
+        try:
+            sock.bind(str(path))
+        finally:
+            os.umask(mask)
+        sock.listen(BACKLOG)
+        sock.setblocking(False)
+    except OSError as error:
+        sock.close()
+        raise HomeError(f"{path}: cannot be the control socket: {error.strerror or error}") from error
+    except HomeError:
+        sock.close()
+        raise
+    return sock
+
+
+def _remove_dead(path: Path) -> None:
+    try:
+        is_socket = stat.S_ISSOCK(path.lstat().st_mode)
+    except FileNotFoundError:
+        return
+    if not is_socket:
+        raise HomeError(f"{path}: is in the way of the control socket and is no socket; move it")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            path.unlink()
+            return
+    raise HomeError(f"{path}: another node answers at this control socket")

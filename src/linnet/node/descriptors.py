@@ -1,4 +1,4 @@
-"""How many files and sockets a node may have open, against what its configuration allows."""
+"""The number of files and sockets that a node may open, compared with what its configuration allows."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from linnet.core.errors import LocalError
 from linnet.node.config import NodeConfig
 
 SPARE = 64
-"""Descriptors beside links: the store, the trace, listeners, the control API and its callers."""
+"""Descriptors besides links: the store, the trace, listeners, the control API and its callers."""
 
 
 def needed(config: NodeConfig) -> int:
-    """The most that a node of this configuration has open at once."""
+    """Return the most descriptors that a node of this configuration needs at once."""
     return config.links.max_links + config.net.max_handshakes + config.net.max_dials + SPARE
 
 
 def raise_limit(config: NodeConfig) -> None:
-    """Take as many descriptors as the configuration may need, as far as the system allows."""
+    """Raise the limit to what the configuration may need, as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = needed(config)
     if hard != resource.RLIM_INFINITY:
@@ -27,7 +27,7 @@ def raise_limit(config: NodeConfig) -> None:
 
 
 def told(config: NodeConfig) -> str:
-    """How things stand; `LocalError` if links would fail before the configured number is reached."""
+    """Describe the limit; raises `LocalError` if links would fail before the configured number is reached."""
     wanted, hard = needed(config), resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if hard == resource.RLIM_INFINITY:
         return f"{wanted} may be needed, and there is no limit"

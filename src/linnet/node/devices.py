@@ -1,59 +1,59 @@
-"""The devices of the person who uses this node: which there are, and taking one out of use.
+"""The devices of the person who uses this node: lists them, and revokes one.
 
-A revocation is signed by the person's key, which the node does not hold: whoever asks brings it. It goes
-into every room that the node is in, as an event, and to the neighbours in every stream.
+A revocation is signed by the person's key, which the node does not hold: the caller brings it. It goes as an
+event into every room that the node is in, and to the neighbours in every stream.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec import Struct
-
+from linnet.api.node_commands import (
+    DeviceRevoked,
+    DevicesAre,
+    ListDevices,
+    Outcome,
+    OwnDevice,
+    RevokeDevice,
+    RoomOutcome,
+)
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId, DeviceId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
-from linnet.delivery.cards import kept_cards, kept_revocations
-from linnet.delivery.commands import Done
+from linnet.delivery.context import kept_cards, kept_revocations
 from linnet.identity.cards import Card, Revocation
-from linnet.node.answers import expected
-from linnet.node.batching import Ask
-from linnet.node.device_types import Outcome
+from linnet.machine.commands import Ask
+from linnet.node.answers import answers
 from linnet.node.rooms import Rooms
-from linnet.rooms.access.facts import revocation_key
-from linnet.rooms.content import REVOCATION, Membership
-from linnet.rooms.results import RoomStatus, Sent, StateIs
+from linnet.rooms.auth.room_state import revocation_key
+from linnet.rooms.commands import RoomStatus, StateIs
+from linnet.rooms.event_types import REVOCATION, Membership
 from linnet.streams.commands import Revoke
-
-
-class OwnDevice(Struct, frozen=True):
-    """A device of ours, as far as this node has met it or was told of it."""
-
-    id: DeviceId
-    card: Card | None
-    """None: nothing that it said is kept here."""
-    is_this: bool
-    is_online: bool
-    """Whether it is linked to this node in a room."""
-    is_revoked: bool
-    """Whether this node, as a reader of streams, was told that it is ours no longer."""
-    revoked_in: tuple[TopicId, ...]
-
-
-class RoomOutcome(Struct, frozen=True):
-    """What became of a revocation in one room, and to whom it went."""
-
-    room: TopicId
-    name: str | None
-    outcome: Outcome
-    sent: Sent | None = None
-    reason: Reason | None = None
-    detail: str = ""
 
 
 class Devices:
     """The devices of one node's person."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    async def all(self) -> tuple[OwnDevice, ...]:
+        """Return all known devices of ours, this one first."""
+        return (await self._ask(ListDevices())).devices
+
+    async def revoke(self, revocation: Revocation) -> tuple[RoomOutcome, ...]:
+        """Revoke a device of ours in every stream and in every room that we are in.
+
+        A room that refuses is reported with its reason, and the others go on. Raises `Refused` if we did not
+        sign it, or if it is about this very device, which could not tell anybody afterwards.
+        """
+        command = RevokeDevice(revocation.device, revocation.at, revocation.sig)
+        return (await self._ask(command)).rooms
+
+
+class DeviceAnswers:
+    """The node's own answers about its person's devices: it looks into every room."""
 
     def __init__(self, card: Card, cells: Cells, ask: Ask, rooms: Rooms) -> None:
         self._card = card
@@ -61,43 +61,51 @@ class Devices:
         self._ask = ask
         self._rooms = rooms
 
-    async def all(self) -> tuple[OwnDevice, ...]:
-        """Every device of ours that is known here, this one first."""
+    @answers(ListDevices)
+    async def list_devices(self, command: ListDevices) -> DevicesAre:
+        """Return all known devices of ours, this one first."""
         person, this = self._card.person, self._card.device
         cards = {card.device: card for card in kept_cards(self._cells, person)} | {this: self._card}
         revoked = {word.device for word in kept_revocations(self._cells, person)}
         online: set[DeviceId] = set()
         places: dict[DeviceId, list[TopicId]] = {}
-        for status in await self._rooms.statuses():
+        statuses = await self._rooms.statuses()
+        for status in statuses:
             state = await self._rooms.by_id(status.room).state()
             online |= _online(state, person)
             for device in _revoked(state, person):
                 places.setdefault(device, []).append(status.room)
         others = sorted({*cards, *revoked, *online, *places} - {this})
-        return tuple(
-            OwnDevice(
-                device,
-                cards.get(device),
-                device == this,
-                device in online or device == this,
-                device in revoked,
-                tuple(places.get(device, ())),
-            )
-            for device in (this, *others)
+        joined = tuple(
+            status.room for status in statuses if status.membership is Membership.JOIN and not status.relay
         )
+        known = []
+        for device in (this, *others):
+            card = cards.get(device)
+            known.append(
+                OwnDevice(
+                    device,
+                    None if card is None else card.device_key,
+                    "" if card is None else card.label,
+                    device == this,
+                    device in online or device == this,
+                    None if card is None else card.not_before,
+                    None if card is None else card.not_after,
+                    device in revoked,
+                    tuple(places.get(device, ())),
+                )
+            )
+        return DevicesAre(person, joined, tuple(known))
 
-    async def revoke(self, revocation: Revocation) -> tuple[RoomOutcome, ...]:
-        """Take a device of ours out of use in every stream and in every room that we are in.
-
-        What a room says no to is told with its reason, and the others go on. Raises `Refused` if it is
-        not our word or about this very device, which could not tell anybody afterwards.
-        """
-        if revocation.person != self._card.person:
-            raise Refused(Reason.NOT_ALLOWED, "this is the word of another person")
+    @answers(RevokeDevice)
+    async def revoke_device(self, command: RevokeDevice) -> DeviceRevoked:
+        """Revoke a device; a room that refuses does not stop the others."""
+        revocation = Revocation(self._card.person, command.device, command.at, command.signature)
         if revocation.device == self._card.device:
             raise Refused(Reason.NOT_ALLOWED, "this is the device that asks; revoke it from another")
-        expected(await self._ask(Revoke(revocation)), Done)
-        return tuple([await self._revoke_in(status, revocation) for status in await self._rooms.statuses()])
+        await self._ask(Revoke(revocation))
+        outcomes = [await self._revoke_in(status, revocation) for status in await self._rooms.statuses()]
+        return DeviceRevoked(command.device, tuple(outcomes))
 
     async def _revoke_in(self, status: RoomStatus, revocation: Revocation) -> RoomOutcome:
         room = self._rooms.by_id(status.room)
@@ -108,7 +116,10 @@ class Devices:
         try:
             if revocation.device in _revoked(await room.state(), revocation.person):
                 return RoomOutcome(status.room, status.name, Outcome.ALREADY)
-            return RoomOutcome(status.room, status.name, Outcome.REVOKED, await room.revoke(revocation))
+            sent = await room.revoke(revocation)
+            return RoomOutcome(
+                status.room, status.name, Outcome.REVOKED, sent.ids[0], sent.neighbors, sent.relays
+            )
         except Refused as error:
             return RoomOutcome(
                 status.room, status.name, Outcome.REFUSED, reason=error.reason, detail=error.detail

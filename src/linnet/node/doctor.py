@@ -1,28 +1,30 @@
-"""Why does it not work? What `linnet doctor` looks at: the home, the running node, the way to a peer."""
+"""The checks of `linnet doctor`: the home, the running node, the way to a peer."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
 
+from linnet.api.node_commands import Check
 from linnet.core.counts import counted
 from linnet.core.errors import LinnetError, Refused, RemoteError, StoreError
 from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import Contact
+from linnet.core.spaces import count_by_words, is_expendable, is_needed
 from linnet.core.stores import Damage
+from linnet.event.signing import is_signed, is_sound
 from linnet.identity.cards import Card, check_card
 from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, short, to_text
 from linnet.net.check import check_connection
-from linnet.net.clock import STEP_SECONDS
 from linnet.net.config import NetConfig
-from linnet.net.listener import listen
+from linnet.net.tls_transport import TlsTransport
+from linnet.net.transport import listen
 from linnet.node import descriptors
-from linnet.node.config import NodeConfig
-from linnet.node.control_types import Check
-from linnet.node.disk_checks import disk_check
 from linnet.node.home import (
     DAY,
     RENEWAL_DAYS,
@@ -36,15 +38,53 @@ from linnet.node.home import (
 )
 from linnet.node.keyfiles import check_private, load_card, load_key
 from linnet.node.ports import KeptPorts
-from linnet.node.ring_checks import ring_checks
 from linnet.node.start_options import StartOptions, next_config, read_options
-from linnet.node.store_checks import MENDING, named, quick_look
-from linnet.overlay.config import Overlay
-from linnet.overlay.trackerless.status import TrackerlessStatus
-from linnet.peer.interface import NodeStatus
 from linnet.peer.messages import PROTOCOLS
+from linnet.store.faults import BROKEN
 from linnet.store.mark import check_there
+from linnet.store.scrub import Scrubbed, note, scrub
 from linnet.store.sqlite import SqliteStore
+
+NEEDED_BYTES = 1024 * 1024
+"""With less free space a write is expected to fail: the largest unit, and its pages in the write-ahead
+log."""
+
+LITTLE_BYTES = 64 * 1024 * 1024
+"""With less free space there is a warning: the write-ahead log may grow to this, beside the trace."""
+
+NEEDED_FILES = 8
+"""Files that a start makes: store, its two logs, marks, locks, socket and trace."""
+
+LITTLE_FILES = 1000
+"""With room for fewer files there is a warning."""
+
+ADVICE = "free space there, or move the home to a larger disk; then start the node again: linnet up"
+
+
+def disk_check(path: Path) -> Check:
+    """Check how much can still be written where this directory lies, in bytes and in files."""
+    try:
+        found = os.statvfs(path)
+    except OSError as error:
+        return Check("disk", False, f"{path}: {error.strerror or error}", "see that the disk is there")
+    # Some file systems make inodes as they are needed, and say that they have none.
+    files = found.f_favail if found.f_files else None
+    return judge(path, found.f_bavail * found.f_frsize, files)
+
+
+def judge(path: Path, free: int, files: int | None) -> Check:
+    """Judge the number of free bytes and files; None where files are not counted."""
+    told = f"{free / 1e6:,.1f} MB free where {path} lies"
+    if free < NEEDED_BYTES:
+        return Check("disk", False, f"is full: {told}", ADVICE)
+    if files is not None and files < NEEDED_FILES:
+        return Check("disk", False, f"takes no more files: room for {files} (inodes), {told}", ADVICE)
+    if free < LITTLE_BYTES:
+        return Check("disk", True, f"warning, little room: {told}; a node ends when there is none")
+    if files is not None and files < LITTLE_FILES:
+        return Check("disk", True, f"warning, room for {files} more files (inodes) alone: {told}")
+    return Check("disk", True, told)
+
 
 EARLIEST = 1_767_225_600.0
 """2026-01-01: a clock before this has not been set."""
@@ -54,7 +94,7 @@ CLOCKS_APART = 60.0
 
 
 def home_checks(path: Path | None, now: float) -> Iterator[Check]:
-    """Look at a home without changing it: files and modes, configuration, card, clock, store, ports."""
+    """Check a home without changing it: files and modes, configuration, card, clock, store, ports."""
     home = Home(home_path(path))
     if not home.path.is_dir():
         yield Check("home", False, f"{home.path} is not there", "make one: linnet init")
@@ -86,52 +126,8 @@ def home_checks(path: Path | None, now: float) -> Iterator[Check]:
     yield _tried("descriptors", lambda: descriptors.told(next_config(home)))
 
 
-def node_checks(
-    status: NodeStatus,
-    config: NodeConfig,
-    clock_offset: float,
-    store_failed: StoreError | None,
-    trace_lost: int = 0,
-    ring: TrackerlessStatus | None = None,
-    damaged: tuple[Damage, ...] = (),
-) -> Iterator[Check]:
-    """What a running node knows about itself; `ring` is of one that finds others without trackers."""
-    stepped = abs(clock_offset) > STEP_SECONDS
-    detail = f"the wall clock is {clock_offset:+.3f} s from the node's own time"
-    yield Check(
-        "clock", not stepped, detail, "the clock was set while the node ran; restart it" if stepped else ""
-    )
-    if status.clocks:
-        yield _clocks(status.clocks)
-    failed = "" if store_failed is None else str(store_failed)
-    yield Check(
-        "store", not failed, failed or "written and read", "free space, then restart" if failed else ""
-    )
-    if damaged:
-        count = f"{counted(len(damaged), 'unit')} of the store {'is' if len(damaged) == 1 else 'are'} damaged"
-        yield Check("stored events", False, f"{count}: {named(damaged)}", MENDING)
-    if trace_lost:
-        yield Check(
-            "trace", False, f"{counted(trace_lost, 'row')} could not be written", "free space on the disk"
-        )
-    listens = ", ".join(status.listens)
-    yield Check("listening", True, listens or "nowhere: this node only dials")
-    yield _reachability(status, config)
-    yield from _trackers(status, config)
-    if ring is not None:
-        yield from ring_checks(status, config, ring)
-    lost = sum(stream.gaps_lost for stream in status.streams)
-    waiting = sum(stream.gaps_open for stream in status.streams)
-    yield Check(
-        "streams",
-        lost == 0,
-        f"{len(status.streams)} joined, {counted(waiting, 'gap')} open, {counted(lost, 'event')} lost",
-        "a storage node keeps what late and returning nodes need: [[storage]]" if lost else "",
-    )
-
-
 async def connection_checks(contact: Contact, config: NetConfig) -> AsyncIterator[Check]:
-    """Walk the steps of a connection to a peer, at each of its addresses until one of them answers."""
+    """Try each step of a connection to a peer, at each of its addresses until one of them answers."""
     # A key made for this, so that the peer does not take our running node's link for lost.
     key = SigningKey.generate(secrets.token_bytes)
     hello = Hello(WIRE_VERSION, WIRE_VERSION, PROTOCOLS, agent="linnet doctor")
@@ -179,6 +175,8 @@ def _key(path: Path, sort: str) -> str:
 
 
 def _card(home: Home, now: float) -> str:
+    if home.person_key.exists() and not home.card.exists():
+        return "is gone; the next start makes it anew, since the person's key is here"
     card = load_card(home.card)
     if card.device_key != load_key(home.device_key, "device").public:
         raise HomeError(f"{home.card} is for another device; restore the two from the same backup")
@@ -206,7 +204,7 @@ def _store(home: Home) -> str:
 
 
 def _times(home: Home, now: float) -> str:
-    """Whether the clock goes on where the store was written last."""
+    """Check whether the clock goes on from where the store was last written."""
     if not home.store.exists():
         return "nothing is stored yet"
     with contextlib.closing(SqliteStore(home.store)) as store:
@@ -221,21 +219,12 @@ def _times(home: Home, now: float) -> str:
     return f"last written at {shown(last)}"
 
 
-def _clocks(ahead: tuple[float, ...]) -> Check:
-    """Ours beside those of peers: if most of them agree that it is another time, it is another time."""
-    middle = ahead[len(ahead) // 2]
-    count = f"{len(ahead)} peer" + ("s" if len(ahead) > 1 else "")
-    if abs(middle) <= CLOCKS_APART:
-        return Check("clocks of peers", True, f"{count}: {middle:+.1f} s from ours in the middle")
-    advice = "set the clock of this machine, or that of the peer" if len(ahead) == 1 else "set the clock"
-    return Check("clocks of peers", False, f"{count}: {middle:+.0f} s from ours in the middle", advice)
-
-
 def _ports(home: Home) -> str:
     config = next_config(home)
     wanted = KeptPorts(home.ports).wanted(config.listens)
     try:
-        listeners = listen(wanted, load_key(home.device_key, "device"))
+        transport = TlsTransport(load_key(home.device_key, "device"), config.net)
+        listeners = listen(wanted, [transport])
     except Refused as error:
         advice = "stop what uses the port, or name another: linnet up --listen HOST:PORT"
         if wanted != config.listens:
@@ -247,32 +236,118 @@ def _ports(home: Home) -> str:
     return f"can be had: {hints}" if hints else "nowhere: this node only dials"
 
 
-def _reachability(status: NodeStatus, config: NodeConfig) -> Check:
-    if status.reachable is None and not config.trackers:
-        return Check("reachable", True, "not known: there is no tracker that could try")
-    if status.reachable is None:
-        return Check("reachable", True, "not known yet: no tracker has tried to dial us")
-    if status.reachable:
-        return Check("reachable", True, "a tracker could dial us")
-    why = "" if status.reachable_reason is None else f": {status.reachable_reason}"
-    advice = "others cannot dial us, so we dial them; to change it open the port, or set node.advertise"
-    return Check("reachable", False, f"unreachable_inbound{why}", advice)
+NAMED = 5
+"""The most topics with damaged units that are named."""
 
 
-def _trackers(status: NodeStatus, config: NodeConfig) -> Iterator[Check]:
-    links = {peer.peer: peer for peer in status.peers}
-    contacts = [contact for contact in config.trackers if contact.peer != status.peer]
-    if config.tracker.enabled:
-        yield Check("tracker", True, f"this node tracks {counted(len(status.tracked), 'topic')}")
-    elif not config.trackers and config.node.overlay is Overlay.TRACKER:
-        yield Check("trackers", True, "none configured: streams reach only peers that are connected by hand")
-    for contact in contacts:
-        name = f"tracker {short(Sort.DEVICE, contact.peer)}"
-        link = links.get(contact.peer)
-        if link is not None and link.up:
-            yield Check(name, True, "linked" if link.rtt is None else f"linked, {link.rtt * 1000:.1f} ms")
-        elif link is None or link.last_failure is None:
-            yield Check(name, True, "no link is needed at the moment")
-        else:
-            advice = f"linnet doctor {to_text(Sort.DEVICE, contact.peer)}@{','.join(contact.hints)}"
-            yield Check(name, False, f"not linked: {link.last_failure}", advice)
+MENDING = (
+    "the node asks others for what it found, while it runs; the rest is found and noted for it: stop the "
+    "node, linnet doctor --store, linnet up"
+)
+"""Advice about damaged units that were found in passing."""
+
+TELLING = (
+    "readers are told which messages are damaged; to have these again put back a copy of the store, or ask a "
+    "member to show them, in a room that shares its history: linnet room share"
+)
+"""Advice about damaged values that were found in passing, or do no harm to the rest."""
+
+QUICK_BYTES = 16 * 1024 * 1024
+"""A store up to this size is read whole by every `linnet doctor`: about a second."""
+
+
+def quick_look(path: Path, most: int = QUICK_BYTES) -> str:
+    """Describe the contents of a store that opens; raises `StoreError` if damage is seen at once."""
+    if not path.exists():
+        return "nothing is stored yet"
+    if path.stat().st_size > most:
+        return "there are many: linnet doctor --store reads all of them"
+    found = scrub(path, lambda entry, card: is_sound(entry))
+    if found.is_sound:
+        return f"{_read(found)}, all are sound"
+    wrong = [*found.problems[:1]]
+    if found.astray:
+        wrong.append(f"{found.astray} of {found.units} units belong to no chain")
+    if found.damaged:
+        count = f"{len(found.damaged)} of {found.units} units are damaged"
+        wrong.append(f"{count}: {named(found.damaged.values())}")
+    if found.damaged_cells:
+        wrong.append(_damaged_cells(found))
+    advice = "look through all of it, and have it mended where others can: linnet doctor --store"
+    raise StoreError(f"{path}: {', '.join(wrong)}; {advice}")
+
+
+def store_checks(path: Path | None, progress: Callable[[int, int], None] | None = None) -> Iterator[Check]:
+    """Check the whole store of a home; damage is noted for the node, which fetches it again."""
+    home = Home(home_path(path))
+    try:
+        check_there(home.store)
+        if not home.store.exists():
+            yield Check("all of the store", True, "is empty: it is made when the node first starts")
+            return
+        found = scrub(home.store, is_signed, progress)
+    except LinnetError as error:
+        text, _, advice = str(error).partition("; ")
+        yield Check("all of the store", False, text, advice or BROKEN)
+        return
+    yield from _told(home, found)
+
+
+def _told(home: Home, found: Scrubbed) -> Iterator[Check]:
+    if found.problems:
+        shown = ", ".join(found.problems[:NAMED])
+        yield Check("file of the store", False, f"{home.store} is damaged: {shown}", BROKEN)
+    if found.astray:
+        count = f"{found.astray} of {found.units} units belong to no chain"
+        yield Check("chains of the store", False, f"{home.store} is damaged: {count}", BROKEN)
+    if found.damaged:
+        count = f"{len(found.damaged)} of {found.units} units are damaged"
+        shown = f"{count}: {named(found.damaged.values())}"
+        yield Check("all of the store", False, shown, _noted(home, found.damaged))
+    elif not found.astray and not found.damaged_cells:
+        yield Check("all of the store", True, f"{_read(found)}, all are sound")
+        if not found.problems:
+            _noted(home, {})
+    if found.damaged_cells:
+        detail = f"{home.store} is damaged: {_damaged_cells(found)}"
+        yield Check("values of the store", False, detail, advise_on_cells(found.damaged_cells))
+
+
+def _read(found: Scrubbed) -> str:
+    units = counted(found.units, "unit")
+    if found.cells:
+        return f"{units} and {counted(found.cells, 'value')} were read"
+    return f"{units} {'was' if found.units == 1 else 'were'} read"
+
+
+def _damaged_cells(found: Scrubbed) -> str:
+    count = f"{len(found.damaged_cells)} of {found.cells} values are damaged"
+    return f"{count}: {count_by_words(found.damaged_cells)}"
+
+
+def advise_on_cells(spaces: Iterable[str]) -> str:
+    """Return the advice about damaged values of these spaces."""
+    spaces = tuple(spaces)
+    if any(map(is_needed, spaces)):
+        return BROKEN
+    if all(map(is_expendable, spaces)):
+        return "start the node: it forgets them, and gets them again from others (linnet up)"
+    return TELLING
+
+
+def _noted(home: Home, damaged: dict[int, Damage]) -> str:
+    try:
+        with held(home):
+            note(home.store, damaged)
+    except HomeBusy:
+        return "the node runs: it fetches again what it reads; for all of it stop the node and run this again"
+    except (HomeError, StoreError) as error:
+        return f"they could not be noted for the node: {error}"
+    return "they are noted: the node fetches them again from others as soon as it runs (linnet up)"
+
+
+def named(damaged: Iterable[Damage]) -> str:
+    """Return the topics with damaged units, and how many each has."""
+    topics = Counter(each.topic for each in damaged)
+    shown = ", ".join(f"{count} of {topic.hex()[:8]}…" for topic, count in topics.most_common(NAMED))
+    return shown if len(topics) <= NAMED else f"{shown}, and {len(topics) - NAMED} topics more"

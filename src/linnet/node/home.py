@@ -1,19 +1,19 @@
-"""The home of a node: one directory, private to its owner, with all that the node is.
+"""The home of a node: one directory, private to its owner, with all of the node's files.
 
 ::
 
-    person.key      the person's secret key, on the device that made it; others have a card alone
+    person.key      the person's secret key, on the device that made it; others have only a card
     device.key      this device's secret key
-    device.card     the person's word that the device is theirs
-    device.card.before  the card before it, in case this one was dated by a wrong clock
+    device.card     the person's signed statement that the device is theirs
+    device.card.before  the previous card, in case a wrong clock dated this one
     linnet.toml     the configuration
     events.db       what survives a restart
-    events.db.mark  how far it was, so that its loss is noticed
+    mark-of-events.db  how far the log was, so that its loss is noticed
     ports           the ports that the system chose at the first start
     start           the options of the last start that had any
-    trace/          what was recorded
-    control.sock    where the command line asks, while a node runs
-    control.token   what callers over TCP present
+    trace/          the trace files
+    control.sock    where the command line reaches the running node
+    control.token   the token for callers over TCP
     lock            held while a node runs
 """
 
@@ -56,13 +56,13 @@ from linnet.peer.config import Identity
 
 DAY = 86_400
 RENEWAL_DAYS = 60
-"""A card with fewer days left is renewed at the start of the node, if the person key is there."""
+"""A card with fewer days left is renewed at the start of the node, if the person's key is there."""
 
 CLOCK_LEEWAY = 3600
 """Seconds that a card begins before it is made: other clocks may be behind ours."""
 
 MAX_SOCKET_PATH = 100
-"""Bytes of a Unix socket's path: the systems' own limits are 104 and 108."""
+"""The most bytes in a Unix socket's path: the systems' own limits are 104 and 108."""
 
 _TOKEN_BYTES = 32
 
@@ -75,68 +75,46 @@ class HomeBusy(HomeError):
     """Another process runs a node in this home."""
 
 
+class _Named:
+    """The path of a file in a home."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, home: Home, kind: type[Home]) -> Path:
+        return home.path / self._name
+
+
 class Home(Struct, frozen=True):
-    """Where the files of a node are."""
+    """The paths of a node's files."""
 
     path: Path
 
-    @property
-    def person_key(self) -> Path:
-        """The person's secret key."""
-        return self.path / "person.key"
-
-    @property
-    def device_key(self) -> Path:
-        """The device's secret key."""
-        return self.path / "device.key"
-
-    @property
-    def card(self) -> Path:
-        """The device's card."""
-        return self.path / "device.card"
-
-    @property
-    def card_before(self) -> Path:
-        """The card before the device's card, if it was ever renewed."""
-        return self.path / "device.card.before"
-
-    @property
-    def config(self) -> Path:
-        """The configuration."""
-        return self.path / "linnet.toml"
-
-    @property
-    def store(self) -> Path:
-        """The event log and the machines' values."""
-        return self.path / "events.db"
-
-    @property
-    def ports(self) -> Path:
-        """The ports that the system chose."""
-        return self.path / "ports"
-
-    @property
-    def start(self) -> Path:
-        """The options of the last start that had any."""
-        return self.path / "start"
-
-    @property
-    def trace(self) -> Path:
-        """The directory of the trace."""
-        return self.path / "trace"
-
-    @property
-    def token(self) -> Path:
-        """The secret of callers over TCP."""
-        return self.path / "control.token"
-
-    @property
-    def lock(self) -> Path:
-        """Held while a node runs."""
-        return self.path / "lock"
+    person_key = _Named("person.key")
+    """The person's secret key."""
+    device_key = _Named("device.key")
+    """The device's secret key."""
+    card = _Named("device.card")
+    """The device's card, signed by the person."""
+    card_before = _Named("device.card.before")
+    """The card before the device's card, if it was ever renewed."""
+    config = _Named("linnet.toml")
+    """The configuration."""
+    store = _Named("events.db")
+    """The event log and the values of the machines."""
+    ports = _Named("ports")
+    """The ports that the system chose."""
+    start = _Named("start")
+    """The options of the last start that had any."""
+    trace = _Named("trace")
+    """The directory of the trace."""
+    token = _Named("control.token")
+    """The token for callers over TCP."""
+    lock = _Named("lock")
+    """Held while a node runs."""
 
     def socket(self, control: ControlSection) -> Path:
-        """The control socket: as configured, else in the home, else where a short path is possible."""
+        """Return the path of the control socket: as configured, else in the home, else a shorter one."""
         if control.socket:
             path = Path(control.socket).expanduser()
             path = path if path.is_absolute() else self.path / path
@@ -154,7 +132,7 @@ class Home(Struct, frozen=True):
 
 
 class Opened(Struct, frozen=True):
-    """A home that was read and found in order."""
+    """A home that was read and checked."""
 
     home: Home
     identity: Identity
@@ -163,7 +141,7 @@ class Opened(Struct, frozen=True):
 
 
 def home_path(given: Path | None = None) -> Path:
-    """The home to use: the one given, else ``LINNET_HOME``, else ``~/.linnet``; always absolute."""
+    """Return the absolute path of the home: the given one, else ``LINNET_HOME``, else ``~/.linnet``."""
     path = given or Path(os.environ.get("LINNET_HOME") or "~/.linnet")
     return Path(os.path.abspath(path.expanduser()))
 
@@ -175,10 +153,10 @@ def init(
     person: SigningKey | None = None,
     keep_key: bool = True,
 ) -> Opened:
-    """Make a home with new keys, or a new device of this person. Complete, or not there at all.
+    """Make a home with new keys, or with a new device of this person; complete, or not at all.
 
-    Without `keep_key` the person's key signs the device's card and is not written.
-    Raises `HomeError` if there is anything in that directory.
+    Without `keep_key` the person's key signs the device's card and is not written. Raises `HomeError` if the
+    directory is not empty.
     """
     config = NodeConfig() if config is None else config
     person = SigningKey.generate(secrets.token_bytes) if person is None else person
@@ -189,9 +167,9 @@ def init(
 
 
 def ask(path: Path, config: NodeConfig) -> bytes:
-    """Make a home with a device's key and no card yet, for `accept`; its public key.
+    """Make a home with a device's key and no card yet, for `accept`; return its public key.
 
-    Raises `HomeError` if there is anything in that directory.
+    Raises `HomeError` if the directory is not empty.
     """
     device = SigningKey.generate(secrets.token_bytes)
     with new_home(path) as home:
@@ -203,7 +181,7 @@ def ask(path: Path, config: NodeConfig) -> bytes:
 def accept(path: Path, card: Card, now: float) -> Opened:
     """Put a card into a home, the first or the next one.
 
-    Raises `HomeError` if it is for another device or person, not good now, or ends before the present one.
+    Raises `HomeError` if it is for another device or person, not valid now, or ends before the present one.
     """
     home = Home(home_path(path))
     if not home.device_key.exists():
@@ -226,7 +204,7 @@ def accept(path: Path, card: Card, now: float) -> Opened:
 
 
 def write_identity(home: Home, person: SigningKey, now: float, label: str, keep_key: bool = True) -> None:
-    """Put a person's key, if it shall be there, and a new device of theirs into a home that is being made."""
+    """Write a new device's identity, and the person's key if it is kept, into a home under construction."""
     device = SigningKey.generate(secrets.token_bytes)
     if keep_key:
         save_key(home.person_key, "person", person)
@@ -235,13 +213,13 @@ def write_identity(home: Home, person: SigningKey, now: float, label: str, keep_
 
 
 def new_card(person: SigningKey, device_key: bytes, now: float, label: str) -> Card:
-    """A card from now on, for as long as cards are good."""
+    """Issue a card that is valid from now on, for the usual time."""
     begin = int(now) - CLOCK_LEEWAY
     return issue_card(person, device_key, begin, int(now) + CARD_DAYS * DAY, label)
 
 
 def check_vacant(path: Path) -> None:
-    """Raise `HomeError` if a new home would stand on something that is there."""
+    """Raise `HomeError` if a new home cannot be made at a path that is in use."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise HomeError(f"{path}: is there already; choose another with --home or LINNET_HOME, or remove it")
     if os.path.ismount(path):
@@ -252,7 +230,7 @@ def check_vacant(path: Path) -> None:
 
 @contextlib.contextmanager
 def new_home(path: Path) -> Iterator[Home]:
-    """A home under construction, which takes its place only when the block ends well."""
+    """Make a home, which takes its place only when the block ends without an error."""
     path = home_path(path)
     check_vacant(path)
     try:
@@ -272,7 +250,7 @@ def new_home(path: Path) -> Iterator[Home]:
 
 
 def open_home(path: Path | None, now: float) -> Opened:
-    """Read a home and check it. A card near its end is renewed, if the person's key is there.
+    """Read and check a home. A card that is missing or ends soon is made anew with the person's key.
 
     Raises `HomeError`, `KeyFileError` or `ConfigError`.
     """
@@ -283,7 +261,9 @@ def open_home(path: Path | None, now: float) -> Opened:
     config = config_file.load(home.config)
     device = load_key(home.device_key, "device")
     person = load_key(home.person_key, "person") if home.person_key.exists() else None
-    if not home.card.exists():
+    if not home.card.exists() and person is not None:
+        save_card(home.card, new_card(person, device.public, now, config.node.label))
+    elif not home.card.exists():
         key = to_text(Sort.DEVICE, device.public)
         raise HomeError(
             f"{home.card}: there is no card yet; on a device that holds your key say: linnet id link {key}, "
@@ -296,7 +276,7 @@ def open_home(path: Path | None, now: float) -> Opened:
 
 
 def control_token(home: Home) -> str:
-    """The secret that callers over TCP present; made when it is first asked for."""
+    """Return the token for callers over TCP; it is made at the first call."""
     if not home.token.exists():
         with contextlib.suppress(FileExistsError):
             write_private(home.token, secrets.token_urlsafe(_TOKEN_BYTES).encode() + b"\n")
@@ -305,9 +285,9 @@ def control_token(home: Home) -> str:
 
 @contextlib.contextmanager
 def held(home: Home) -> Iterator[None]:
-    """Hold the home for this process; `HomeBusy` if another has it, `HomeError` if it cannot be written.
+    """Hold the home's lock; raises `HomeBusy` if another process has it, `HomeError` if it is not writable.
 
-    A crash lets go of it.
+    A crash releases it.
     """
     try:
         descriptor = os.open(home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -331,7 +311,7 @@ def held(home: Home) -> Iterator[None]:
 
 
 def runtime_directory() -> Path:
-    """A short private directory for sockets whose home has too long a path."""
+    """Return a short private directory for the sockets of homes whose path is too long."""
     given = os.environ.get("XDG_RUNTIME_DIR")
     path = Path(given) / "linnet" if given else Path(tempfile.gettempdir()) / f"linnet-{os.getuid()}"
     path.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
@@ -354,7 +334,7 @@ def _check_pair(home: Home, card: Card, device: SigningKey, person: SigningKey |
 
 
 def _good_card(home: Home, card: Card, person: SigningKey | None, now: float, label: str) -> Card:
-    """The card of the home, renewed if need be. One that a wrong clock has dated gives way to a good one."""
+    """Return the home's card, renewed if need be. A card dated by a wrong clock is replaced by a good one."""
     if person is not None and (now > card.not_after - RENEWAL_DAYS * DAY or now < card.not_before):
         if now >= card.not_before:
             save_card(home.card_before, card)
@@ -369,7 +349,7 @@ def _good_card(home: Home, card: Card, person: SigningKey | None, now: float, la
 
 
 def check_own_dates(home: Home, card: Card, now: float) -> None:
-    """Raise `KeyFileError` if the card of this home is not good now, and say how it is renewed here."""
+    """Raise `KeyFileError` if this home's card is not valid now; the message says how to renew it."""
     try:
         check_dates(card, now)
     except RemoteError as error:
@@ -387,7 +367,7 @@ def check_own_dates(home: Home, card: Card, now: float) -> None:
 
 
 def shown(moment: float) -> str:
-    """A moment as people read it; the bare number if no calendar has it."""
+    """Return a time in words for people; the bare number if no calendar has it."""
     try:
         return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")
     except (OverflowError, ValueError, OSError):
@@ -395,7 +375,7 @@ def shown(moment: float) -> str:
 
 
 def _card_before(home: Home, card: Card) -> Card | None:
-    """The card before this one, if it is there, of this device, and whole."""
+    """Return the previous card, if it is there, undamaged, and of this device."""
     try:
         before = load_card(home.card_before)
         check_card(before)

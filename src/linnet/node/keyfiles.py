@@ -1,4 +1,4 @@
-"""Secrets on disk: files that only their owner can read, written whole or not at all."""
+"""Secret files: readable only by their owner, and written whole or not at all."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _CARD_TITLE = "linnet card 1"
 
 
 class KeyFileError(LocalError):
-    """A key file is missing, damaged or open to others; the message says which and what to do."""
+    """A key file is missing, damaged or readable by others; the message says which and what to do."""
 
 
 def write_private(path: Path, content: bytes, replace: bool = False) -> None:
-    """Write a file that only its owner can read: durable and complete, or not there at all.
+    """Write a file that only its owner can read; it is durable and complete, or not there at all.
 
-    Raises `FileExistsError` if it is there already, unless it may be replaced.
+    Raises `FileExistsError` if it exists, unless it may be replaced.
     """
     # In the same directory, since a rename must not cross file systems.
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -59,16 +59,16 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-def read_private(path: Path, limit: int = _MAX_BYTES) -> bytes:
-    """The content of a secret file; refused if anybody but its owner could have read it."""
+def read_private(path: Path) -> bytes:
+    """Return the content of a secret file; raises an error if others than its owner may read it."""
     try:
         with path.open("rb") as file:
             check_private(path, os.fstat(file.fileno()))
-            content = file.read(limit + 1)
+            content = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise KeyFileError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if len(content) > limit:
-        raise KeyFileError(f"{path}: larger than {limit} bytes; this is no file of ours")
+    if len(content) > _MAX_BYTES:
+        raise KeyFileError(f"{path}: larger than {_MAX_BYTES} bytes; this is no file of ours")
     return content
 
 
@@ -88,7 +88,7 @@ def save_key(path: Path, sort: str, key: SigningKey) -> None:
 
 
 def load_key(path: Path, sort: str) -> SigningKey:
-    """The key in a file, whose sort is ``person`` or ``device``."""
+    """Load a key from a file; its sort is ``person`` or ``device``."""
     seed = _payload(path, _key_title(sort))
     if len(seed) != SEED_BYTES:
         raise KeyFileError(f"{path}: damaged: the key has {len(seed)} bytes instead of {SEED_BYTES}")
@@ -96,13 +96,13 @@ def load_key(path: Path, sort: str) -> SigningKey:
 
 
 def save_card(path: Path, card: Card) -> None:
-    """Write a device card, in place of an older one."""
+    """Write a device card, replacing an older one."""
     encoded = base64.b64encode(msgspec.msgpack.encode(card)).decode()
     write_private(path, f"{_CARD_TITLE}\n{encoded}\n".encode(), replace=True)
 
 
 def load_card(path: Path) -> Card:
-    """The card in a file. Its signature and dates are the caller's to judge."""
+    """Load a card from a file. The caller must check its signature and dates."""
     if not path.exists():
         raise KeyFileError(
             f"{path}: there is no card yet; on a device that holds your key say: linnet id link, with the "

@@ -1,12 +1,13 @@
-"""Messages of a place, put together from their pieces, as an application reads them.
+"""The messages of a place: pieces as they arrive (`PlaceItems`), or whole messages put together from them.
 
 ::
 
     async for message in place.listen():
         print(message.method, message.text)
 
-A body that is longer than was asked for is not held in memory: `Message.pieces` reads it from the store, and
-`Message.save` writes it to a file, going on where an earlier try was interrupted.
+A body that is longer than requested is not held in memory: `Message.pieces` reads it from the store, and
+`Message.save` writes it to a file, and resumes an interrupted try. The node machine is told which items and
+bytes were handled: it hands over no more than a few pieces ahead of their reader.
 """
 
 from __future__ import annotations
@@ -15,37 +16,86 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
+from linnet.api.places import MessageView, PlaceItemView, message_view, place_item_view
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId, TopicId
 from linnet.delivery.items import Ended
-from linnet.node.part_files import PartFile
-from linnet.node.place_items import PlaceItems
+from linnet.identity.text import Sort, short
+from linnet.machine.commands import Ask
+from linnet.node.background import Spawn
+from linnet.node.file_transfer import PartFile
+from linnet.node.subscription import Reader
 from linnet.places.channel.packet import Modifier
+from linnet.places.commands import Watching, WatchPlace
 from linnet.places.items import Body, Changed, Knocked, Lost, PlaceItem, Said, TakenBack
 
-BODY_BYTES = 1024 * 1024
-"""Bytes of a body that is handed over whole, unless asked otherwise."""
+TELL_ITEMS = 64
+"""Handled items after which the machine is told, if the application goes on without a pause."""
+TELL_BYTES = 256 * 1024
+"""Handled bytes of bodies after which the machine is told."""
+
+Handed: TypeAlias = PlaceItem | Ended
+
+
+class PlaceItems(Reader[PlaceItem, Watching]):
+    """One subscription of a place; made by `Place`. For one reader only."""
+
+    TELL_ITEMS: ClassVar[int] = TELL_ITEMS
+
+    def __init__(
+        self, command: WatchPlace, ask: Ask, spawn: Spawn, register: Callable[[PlaceItems, bool], None]
+    ) -> None:
+        super().__init__(command.subscription, command, ask, spawn, register)
+        self._place = command.place
+        self._sizes: deque[int] = deque()
+        """The size of each item that was taken and not handled."""
+        self._untold_bytes = 0
+
+    async def __aiter__(self) -> AsyncIterator[PlaceItem]:
+        """Yield all items. Raises `Refused` if it was not ended by us. The reader must close it."""
+        while not isinstance(item := (await self.take(1))[0], Ended):
+            yield item
+            self.handled(1)
+        if item.reason is not None:
+            raise Refused(item.reason, f"nothing more is handed over of {short(Sort.TOPIC, self._place)}")
+
+    def handled(self, items: int) -> None:
+        """Note that the application has handled this many of the items it took."""
+        for _ in range(min(items, len(self._sizes))):
+            self._untold_bytes += self._sizes.popleft()
+        super().handled(items)
+        if self._untold_bytes >= TELL_BYTES:
+            self._tell_later()
+
+    def _noted(self, item: Handed) -> Handed:
+        self._sizes.append(len(item.data) if isinstance(item, Body) else 0)
+        return super()._noted(item)
+
+    async def _tell(self) -> None:
+        self._untold_bytes = 0
+        await super()._tell()
+
+
 LOST_KEPT = 1024
-"""Ranges that `Listening.lost` holds; all are handed over by `Listening.items`."""
+"""The most ranges in `Listening.lost`; `Listening.items` hands over all of them."""
 
 Reopen = Callable[[int, int], PlaceItems]
-"""Items of one message of the store, from a byte of its body on."""
+"""Returns the items of one stored message, from a byte of its body on."""
 Progress = Callable[[int, int], None]
-"""Called with the bytes that are done and the bytes of all."""
+"""Called with the bytes done so far and the total."""
 
 
 class Message:
-    """What was said in a place."""
+    """A message of a place."""
 
     def __init__(self, said: Said, size: int, body: bytes | None, reopen: Reopen) -> None:
         self.place: TopicId = said.place
         self.number = said.message
-        """Its number in the place; of a request, its number among those of its device."""
+        """Its number in the place; for a request, its number among those of its device."""
         self.nym: AuthorId | None = said.nym
-        """Whose request it is, at the host; None: it was said to all."""
+        """The sender of a request, at the host; None: it was said to all."""
         self.author: AuthorId = said.author
         """The person whose device signed it."""
         self.method = said.method
@@ -53,26 +103,34 @@ class Message:
         self.historic = said.historic
         """Whether it was said before we began to listen."""
         self.size = size
-        """Bytes of its body."""
+        """The size of its body in bytes."""
         self.body = body
-        """None: it is longer than was asked for; see `pieces` and `save`."""
+        """The body; None if it is longer than requested: see `pieces` and `save`."""
         self._reopen = reopen
 
     def __repr__(self) -> str:
         return f"Message({self.number}, {self.method!r}, {self.size} bytes)"
 
     @property
+    def view(self) -> MessageView:
+        """The message as a line of the control API."""
+        said = Said(
+            self.place, self.number, self.nym, self.author, self.method, self.modifiers, self.historic
+        )
+        return message_view(said, self.size, self.body)
+
+    @property
     def text(self) -> str:
-        """The body as text, wrong bytes replaced; empty if it is too long to be held."""
+        """The body as text, invalid bytes replaced; empty if it is too long to be held."""
         return (self.body or b"").decode("utf-8", "replace")
 
     @property
     def variables(self) -> dict[str, bytes]:
-        """What its modifiers say, those that stay and those that do not."""
+        """The values of its modifiers, both lasting and transient ones."""
         return {each.name: each.value for each in self.modifiers}
 
     async def pieces(self, offset: int = 0) -> AsyncIterator[bytes]:
-        """The body piece by piece from the store, whatever its length; from a byte on."""
+        """Yield the body piece by piece from the store, whatever its length, from a byte on."""
         if self.body is not None:
             if offset < self.size:
                 yield self.body[offset:]
@@ -85,7 +143,7 @@ class Message:
                     yield item.data
 
     async def save(self, path: Path | str, progress: Progress | None = None) -> Path:
-        """Write the body to a file. What an earlier try has written stays, and the rest is added to it."""
+        """Write the body to a file, continuing after what an earlier try has written."""
         file = PartFile(Path(path), self.size)
         with file:
             async for piece in self.pieces(file.done):
@@ -104,33 +162,33 @@ class Listening:
         self._largest = largest
         self._open: dict[tuple[AuthorId | None, int], _Open] = {}
         self._groups: deque[int] = deque()
-        """For each that was taken and not handled, the items of which it was made, and those behind it."""
+        """For each taken and unhandled message, the number of its items and of those after it."""
         self._within_block = False
         self.lost: deque[Lost] = deque(maxlen=LOST_KEPT)
-        """Messages that could not be had, the latest of them."""
+        """The latest messages that nobody could provide."""
         self.lost_messages = 0
 
     @property
     def number(self) -> int:
-        """What this subscription is called at its node."""
+        """The number of this subscription at its node."""
         return self._items.number
 
     @property
     def resumed(self) -> bool:
-        """Whether a durable one of this name was there before."""
+        """Whether a durable subscription of this name existed before."""
         return self._items.resumed
 
     @property
     def unhandled(self) -> int:
-        """What was taken and not handled yet."""
+        """The number of messages that were taken and not handled yet."""
         return len(self._groups)
 
     async def open(self) -> None:
-        """Begin, if that was not done yet; `Refused` tells why it cannot be."""
+        """Open the subscription if it is not open yet; raises `Refused` if it cannot be opened."""
         await self._items.open()
 
     async def close(self) -> None:
-        """Listen no more. A durable one keeps its place."""
+        """Stop listening. A durable subscription keeps its place."""
         await self._items.close()
 
     async def __aenter__(self) -> Self:
@@ -138,13 +196,11 @@ class Listening:
         self._within_block = True
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     async def __aiter__(self) -> AsyncIterator[Message]:
-        """Whole messages, in the order in which they ended. `Refused` if it is ended by anyone but us."""
+        """Yield whole messages in the order in which they ended. Raises `Refused` if not ended by us."""
         try:
             while True:
                 (heard,) = await self.take(1)
@@ -160,7 +216,7 @@ class Listening:
                 await self.close()
 
     async def take(self, most: int) -> list[Heard]:
-        """What is heard next, at least one: messages, and what else there is to say."""
+        """Return what is heard next, at least one: messages and other notices."""
         heard: list[Heard] = []
         while not heard:
             for item in await self._items.take(most):
@@ -175,17 +231,17 @@ class Listening:
         return heard
 
     def handled(self, count: int) -> None:
-        """The application is done with so many of those it took."""
+        """Note that the application has handled this many of those it took."""
         for _ in range(min(count, len(self._groups))):
             self._items.handled(self._groups.popleft())
 
     async def consume(self, count: int) -> None:
-        """The same; returns when it is durable."""
+        """Report this many as handled; returns when that is durable."""
         self.handled(count)
         await self._items.consume(0)
 
     async def acknowledge(self) -> None:
-        """All that was taken so far is handled; returns when that is durable."""
+        """Report all taken so far as handled; returns when that is durable."""
         await self.consume(len(self._groups))
 
     def _take(self, item: PlaceItem | Ended) -> Heard | None:
@@ -197,7 +253,7 @@ class Listening:
                 opened = self._open.get((nym, number))
                 if opened is None:
                     return None  # it began before we listened
-                # A request is nowhere else, so it is held whatever its length.
+                # A request is stored nowhere else, so it is held whatever its length.
                 opened.add(item.data, self._largest if nym is None else None)
                 if not item.last:
                     return None
@@ -212,11 +268,16 @@ class Listening:
 
 
 Heard: TypeAlias = Message | Knocked | Changed | Lost | TakenBack | Ended
-"""What is heard in a place."""
+"""What a listener hears in a place."""
+
+
+def heard_view(heard: Heard) -> PlaceItemView:
+    """Return what is heard in a place as a line of the control API."""
+    return heard.view if isinstance(heard, Message) else place_item_view(heard)
 
 
 class _Open:
-    """A message that has not ended."""
+    """A message that is not complete."""
 
     def __init__(self, said: Said) -> None:
         self.said = said

@@ -1,8 +1,9 @@
-"""The ports of a home: where the system chose one, the same is taken at every start.
+"""The ports of a home: a port that the system chose is used again at every start.
 
-Others remember this node by its addresses: members of its rooms, guests of its places, whoever has it in a
-list of trackers. Port 0 means "any free one", which is chosen once, at the first start, and written to
-``ports`` in the home. If somebody else has it at a later start, another is taken, said, and kept instead.
+Others remember this node by its addresses: members of its rooms, guests of its places, configurations that
+list it as a tracker. Port 0 means "any free one", which is chosen once, at the first start, and written to
+``ports`` in the home. If another program has it at a later start, a new one is chosen, reported, and kept
+instead.
 """
 
 from __future__ import annotations
@@ -15,47 +16,46 @@ import msgspec
 from msgspec import Meta
 
 from linnet.core.errors import Refused
-from linnet.identity.keys import SigningKey
 from linnet.net.address import Address, parse_address
 from linnet.node.keyfiles import KeyFileError, read_private, write_private
 
 if TYPE_CHECKING:
-    from linnet.net.listener import Listener
+    from linnet.net.transport import Transport, TransportListener
 
 _Port = Annotated[int, Meta(ge=1, le=65_535)]
 _decoder = msgspec.json.Decoder(dict[str, list[_Port]])
 
 
 class KeptPorts:
-    """The ports that the system chose for a home, by the address that asked for them."""
+    """The ports that the system chose for a home, by configured address."""
 
     def __init__(self, path: Path | None) -> None:
-        """Without a path nothing is kept: the node has no home."""
+        """Without a path no ports are kept: the node has no home."""
         self._path = path
         self.moved: list[str] = []
-        """What people should know: a port that could not be had again, or could not be kept."""
+        """Messages for users: ports that were in use or could not be kept."""
         self._told = 0
         self._kept: dict[str, list[int]] = {} if path is None else self._read(path)
 
-    def listen(self, addresses: Sequence[str], key: SigningKey) -> list[Listener]:
-        """Take these ports for this device, where they ask for any the ones of the last start.
+    def listen(self, addresses: Sequence[str], transports: Sequence[Transport]) -> list[TransportListener]:
+        """Listen at these addresses; where they ask for any port, at that of the last start.
 
-        `Refused` names an address that cannot be had; none is held then.
+        `Refused` names an address that is not free; then none is held.
         """
-        from linnet.net.listener import listen  # Only who runs a node pays for it.
+        from linnet.net.transport import listen  # Only who runs a node pays for it.
 
-        listeners: list[Listener] = []
+        listeners: list[TransportListener] = []
         chosen: dict[str, list[int]] = {}
         try:
             for text in addresses:
                 asked = parse_address(text)
                 if asked.port:
-                    listeners += listen([text], key)
+                    listeners += listen([text], transports)
                     continue
                 ports = chosen.setdefault(text, [])
-                listener = self._take(text, asked, len(ports), key)
+                listener = self._take(text, asked, len(ports), transports)
                 listeners.append(listener)
-                ports.append(listener.address.port)
+                ports.append(parse_address(listener.hint).port)
         except Refused:
             for listener in listeners:
                 listener.close()
@@ -64,7 +64,7 @@ class KeptPorts:
         return listeners
 
     def wanted(self, addresses: Sequence[str]) -> tuple[str, ...]:
-        """The same addresses with the ports of the last start, where there are any; nothing is taken."""
+        """Return the addresses with the ports of the last start, if there are any; holds no port."""
         seen: dict[str, int] = {}
         found: list[str] = []
         for text in addresses:
@@ -74,34 +74,36 @@ class KeptPorts:
             found.append(str(Address(asked.scheme, asked.host, port)))
         return tuple(found)
 
-    def port(self, address: str, asked: int) -> int:
-        """The port to try for an address of another sort: as asked, or of the last start."""
-        return asked or self._kept_port(address, 0)
+    def port(self, address: str) -> int:
+        """Return the last start's port for another kind of address with any port; 0 if there is none."""
+        return self._kept_port(address, 0)
 
     def keep(self, address: str, port: int) -> None:
-        """The system gave this port to an address of another sort that asked for any."""
+        """Keep the port that the system chose for another kind of address with any port."""
         self._write({**self._kept, address: [port]})
 
-    def _take(self, text: str, asked: Address, number: int, key: SigningKey) -> Listener:
-        from linnet.net.listener import listen
+    def _take(
+        self, text: str, asked: Address, number: int, transports: Sequence[Transport]
+    ) -> TransportListener:
+        from linnet.net.transport import listen
 
         port = self._kept_port(text, number)
         if not port:
-            return listen([text], key)[0]
+            return listen([text], transports)[0]
         kept = Address(asked.scheme, asked.host, port)
         try:
-            return listen([str(kept)], key)[0]
+            return listen([str(kept)], transports)[0]
         except Refused:
-            other = listen([text], key)[0]
+            other = listen([text], transports)[0]
             self.tell_moved(str(kept), other.hint)
             return other
 
     def tell_moved(self, old: str, new: str) -> None:
-        """A port of the last start is in use by somebody else."""
+        """Note that a port of the last start is used by another program."""
         self.moved.append(f"{old} is in use by another program: this node is at {new} from now on")
 
     def untold(self) -> list[str]:
-        """What was said since this was last asked."""
+        """Return the messages that were added since the last call."""
         fresh, self._told = self.moved[self._told :], len(self.moved)
         return fresh
 

@@ -1,7 +1,7 @@
-"""The HTTP face of a relay: authentication, limits and translation, and nothing else.
+"""The HTTP interface of a relay: authentication, limits and translation, and nothing else.
 
-Every request becomes one message of `linnet.rooms.messages`, asked of the machine on behalf of the
-device that signed it; what a room allows is decided there, as for messages that come over a link.
+Every request becomes one message of `linnet.rooms.messages`, given to the machine on behalf of the device
+that signed it; there it is decided what a room allows, as for messages over a link.
 docs/reference/relay-http.md is its reference.
 """
 
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeAlias, TypeVar
 
 import msgspec
@@ -19,32 +21,37 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
+from linnet.api.openapi import HttpOperation, Media
 from linnet.core.errors import BadText
 from linnet.core.ids import AuthorId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.causal_messages import Given, Want
+from linnet.delivery.messages import Given, Want
+from linnet.identity.addresses import HttpAddress, parse_http
+from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, from_text, to_text
-from linnet.node.operation import Form, Operation
-from linnet.node.relay_door import Door
-from linnet.node.relay_http_errors import RelayHttpError, told
-from linnet.node.relay_http_types import (
+from linnet.net.tls import server_context
+from linnet.node.home import HomeError
+from linnet.node.library import Node
+from linnet.node.ports import KeptPorts
+from linnet.node.relay_admission import Door, RelayHttpLimits, Transactions, seconds_text
+from linnet.node.relay_protocol import (
+    EVENTS_PER_SEND,
+    IDS_PER_GET,
+    RELAY_OPERATIONS,
+    VERSIONS,
     AuthDagRequest,
     GetRequest,
     InfoReply,
     LimitsView,
+    RelayHttpError,
     ResyncRequest,
     SendRequest,
+    TxnText,
+    relay_document,
+    told,
 )
-from linnet.node.relay_limits import (
-    EVENTS_PER_SEND,
-    IDS_PER_GET,
-    RelayHttpLimits,
-    Transactions,
-    seconds_text,
-)
-from linnet.node.relay_openapi import relay_document
-from linnet.node.relay_operations import RELAY_OPERATIONS, VERSIONS, TxnText
 from linnet.node.relay_signing import SCHEME, WINDOW_MS, Proof
 from linnet.node.relay_translation import (
     control_message,
@@ -56,7 +63,8 @@ from linnet.node.relay_translation import (
     send_reply,
     want_message,
 )
-from linnet.rooms.commands import AskRelay
+from linnet.node.web_server import WebServer, bind_tcp, serving
+from linnet.rooms.commands import AskRelay, RelayReplies
 from linnet.rooms.messages import (
     AskControl,
     ControlPage,
@@ -67,11 +75,10 @@ from linnet.rooms.messages import (
     Resync,
     ResyncPage,
 )
-from linnet.rooms.results import RelayReplies
 from linnet.trace.records import Kind, Record
 
 Ask: TypeAlias = Callable[[AskRelay], Awaitable[RelayReplies]]
-"""Asks the machine; raises what `linnet.node.relay_http_errors.told` can tell."""
+"""Asks the machine; it raises errors that `linnet.node.relay_protocol.told` can translate."""
 
 Note: TypeAlias = Callable[[Record], None]
 """Writes to the node's trace."""
@@ -86,12 +93,12 @@ _HTTP_WORDS = {404: "not_found", 405: "method_not_allowed"}
 
 
 class RelayIdentity(Struct, frozen=True):
-    """Whom requests must mean."""
+    """The identity of the relay, which requests must name."""
 
     peer: PeerId
     person: AuthorId
     retention: float
-    """Seconds that events are kept where a room says nothing."""
+    """Seconds that events are kept in rooms without a setting of their own."""
 
 
 class RelayHttp:
@@ -116,17 +123,17 @@ class RelayHttp:
         self._document = _encode(relay_document())
 
     def app(self) -> Starlette:
-        """The application, to be served."""
+        """Return the application to be served."""
         routes = [
             Route(operation.path, self._endpoint(operation), methods=[operation.method])
             for operation in RELAY_OPERATIONS
         ]
         app = Starlette(routes=routes, exception_handlers={HTTPException: _http_error})
-        # A redirect would have to be signed anew: a path that is not there is not there.
+        # A redirect would need a new signature: a path that does not exist stays so.
         app.router.redirect_slashes = False
         return app
 
-    def _endpoint(self, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
+    def _endpoint(self, operation: HttpOperation) -> Callable[[Request], Awaitable[Response]]:
         async def answered(request: Request) -> Response:
             try:
                 with self._door.admitted(request):
@@ -138,7 +145,7 @@ class RelayHttp:
 
         return answered
 
-    async def _answer(self, operation: Operation, request: Request) -> Response:
+    async def _answer(self, operation: HttpOperation, request: Request) -> Response:
         if operation.name == "info":
             return _json(_encode(await self._info()))
         if operation.name == "openapi":
@@ -227,7 +234,7 @@ class RelayHttp:
         return self._requests
 
     def _refusal(self, request: Request, error: RelayHttpError) -> Response:
-        """An error as an answer; what it refused is written down, nothing of what was sent is."""
+        """Return an error as a response; record the refusal, but nothing of the request's content."""
         words = error.reply.detail if error.reason is Reason.BUG else error.reply.error
         note = f"relay http: {error.status} {words}"
         self._note(Record(Kind.REJECTED, events=0, reason=error.reason, note=note))
@@ -257,7 +264,7 @@ def _decoded(body: bytes, kind: type[Q]) -> Q:
 
 
 def _json(content: bytes, status: int = 200) -> Response:
-    return Response(content, status, media_type=Form.JSON.value)
+    return Response(content, status, media_type=Media.JSON.value)
 
 
 def _error(error: RelayHttpError) -> Response:
@@ -277,3 +284,54 @@ async def _http_error(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException) and error.headers:
         response.headers.update(error.headers)
     return response
+
+
+_KEEP_ALIVE_SECONDS = 15
+_CONNECTIONS = 1024
+"""The most connections at once; one more is answered 503 in plain text, without being read."""
+
+
+@asynccontextmanager
+async def serve_relay(
+    app: ASGIApp, address: HttpAddress, key: SigningKey, ports: KeptPorts | None = None
+) -> AsyncIterator[str]:
+    """Serve an application while the block lasts; yields its URL, with the port that the system chose."""
+    sock = _bound(address, KeptPorts(None) if ports is None else ports)
+    context = server_context(key) if address.tls else None
+    limits = {"limit_concurrency": _CONNECTIONS, "timeout_keep_alive": _KEEP_ALIVE_SECONDS}
+    url = str(_at_port(address, _port(sock)))
+    async with serving([(sock, WebServer(app, context, **limits))], "relay HTTP"):
+        yield url
+
+
+def _bound(address: HttpAddress, ports: KeptPorts) -> socket.socket:
+    """Bind the requested port; for "any", that of the last start if it is free."""
+    setting = f"relay.http: {address}"
+    if address.port:
+        return bind_tcp(address.host, address.port, setting)
+    kept = ports.port(str(address))
+    try:
+        sock = bind_tcp(address.host, kept, setting)
+    except HomeError:
+        if not kept:
+            raise
+        sock = bind_tcp(address.host, 0, setting)
+        ports.tell_moved(str(_at_port(address, kept)), str(_at_port(address, _port(sock))))
+    ports.keep(str(address), _port(sock))
+    return sock
+
+
+def _port(sock: socket.socket) -> int:
+    return int(sock.getsockname()[1])
+
+
+def _at_port(address: HttpAddress, port: int) -> HttpAddress:
+    return HttpAddress(address.host, port, address.tls)
+
+
+def serve_relay_of(node: Node) -> AbstractAsyncContextManager[str]:
+    """Serve the HTTP interface of a running node whose configuration asks for one."""
+    section = node.config.relay
+    identity = RelayIdentity(node.peer, node.author, section.max_lifetime)
+    face = RelayHttp(node.ask_relay, identity, node.clock.now, node.note)
+    return serve_relay(face.app(), parse_http(section.http), node.identity.device, node.ports)

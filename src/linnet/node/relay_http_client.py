@@ -1,4 +1,4 @@
-"""Asking a relay over HTTP: the whole format in one small client.
+"""A client for relays over HTTP: the whole format in one small class.
 
 ::
 
@@ -15,7 +15,6 @@ import base64
 import secrets
 import ssl
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx
@@ -31,7 +30,8 @@ from linnet.identity.cards import Card
 from linnet.identity.text import Sort, to_text
 from linnet.net.failure import LinkFailure
 from linnet.net.tls import client_context, server_key
-from linnet.node.relay_http_types import (
+from linnet.node.relay_protocol import (
+    PREFIX,
     AuthDagReply,
     AuthDagRequest,
     GetReply,
@@ -43,10 +43,9 @@ from linnet.node.relay_http_types import (
     SendReply,
     SendRequest,
 )
-from linnet.node.relay_operations import PREFIX
-from linnet.node.relay_signing import NONCE_BYTES, authorization
+from linnet.node.relay_signing import NONCE_BYTES, SignedRequest, authorization
 from linnet.peer.config import Identity
-from linnet.rooms.ticket import Ticket
+from linnet.rooms.invitations import Ticket
 
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 35.0
@@ -58,7 +57,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class RelayDeclined(LocalError):
-    """The relay declined; `status` and `reply` say why and what to do, `retry_after` when."""
+    """The relay declined the request; `status` and `reply` say why and what to do, `retry_after` when."""
 
     def __init__(self, status: int, reply: RelayErrorReply, retry_after: int | None = None) -> None:
         super().__init__(f"{status} {reply.error}: {reply.detail}")
@@ -68,11 +67,11 @@ class RelayDeclined(LocalError):
 
 
 class RelayUnreachable(LocalError):
-    """No relay answers there, or another than was meant."""
+    """No relay answers at this address, or another one than expected."""
 
 
 class RelayHttpClient:
-    """One device that asks one relay."""
+    """A client for one device and one relay."""
 
     def __init__(
         self,
@@ -82,9 +81,10 @@ class RelayHttpClient:
         clock: Callable[[], float],
         proxy: ssl.SSLContext | None = None,
     ) -> None:
-        """`url` is where `PREFIX` begins; behind a proxy it may have a path of its own.
+        """`url` is the part before `PREFIX`; behind a proxy it may have a path of its own.
 
-        `proxy` says how the certificate of a proxy is checked. Without it, it must be the relay's own.
+        `proxy` says how to check the certificate of a proxy. Without it, the certificate must be the relay's
+        own.
         """
         self._relay = relay
         self._identity = identity
@@ -102,40 +102,38 @@ class RelayHttpClient:
         await self._http.__aenter__()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._http.__aexit__(kind, error, trace)
+    async def __aexit__(self, *error: object) -> None:
+        await self._http.aclose()
 
     async def info(self) -> InfoReply:
-        """Who the relay is."""
+        """Return the identity and state of the relay."""
         return await self._exchange("GET", "/info", b"", {}, InfoReply)
 
     async def send(
         self, room: TopicId, units: Sequence[Unverified], cards: Sequence[Card] = (), txn: str | None = None
     ) -> SendReply:
-        """Have events kept. With the same `txn` it is the same request: for an answer that was lost."""
+        """Send events to be kept. With the same `txn` it is the same request, for an answer that was lost."""
         return await self._put("send", room, units, cards, txn)
 
     async def forward(
         self, room: TopicId, units: Sequence[Unverified], cards: Sequence[Card] = (), txn: str | None = None
     ) -> SendReply:
-        """As one relay of the room to another: have events kept that go no further."""
+        """Send events as one relay of the room to another: they are kept and go no further."""
         return await self._put("forward", room, units, cards, txn)
 
     async def resync(self, room: TopicId, cursor: str | None, limit: int = 256) -> ResyncReply:
-        """A page of what the relay keeps, from a cursor on."""
+        """Return a page of what the relay keeps, from a cursor on."""
         return await self._ask("POST", room, "resync", ResyncRequest(cursor, limit), ResyncReply)
 
     async def get(self, room: TopicId, ids: Sequence[EventId]) -> GetReply:
-        """Events by id."""
+        """Return events by id."""
         texts = tuple(to_text(Sort.EVENT, event) for event in ids)
         return await self._ask("POST", room, "get", GetRequest(texts), GetReply)
 
     async def authdag(
         self, room: TopicId, heads: Sequence[EventId] = (), limit: int = 256, ticket: Ticket | None = None
     ) -> AuthDagReply:
-        """Control events beyond these heads."""
+        """Return the control events beyond these heads."""
         texts = tuple(to_text(Sort.EVENT, event) for event in heads)
         request = AuthDagRequest(texts, limit, None if ticket is None else _pack(ticket))
         return await self._ask("POST", room, "authdag", request, AuthDagReply)
@@ -162,10 +160,7 @@ class RelayHttpClient:
         header = authorization(
             self._identity.device,
             self._identity.card,
-            self._relay,
-            method,
-            (PREFIX + path).encode(),
-            body,
+            SignedRequest(self._relay, method, (PREFIX + path).encode(), body),
             int(self._clock() * 1000) + self._ahead_ms,
             secrets.token_bytes(NONCE_BYTES),
         )
@@ -192,7 +187,7 @@ class RelayHttpClient:
         raise RelayDeclined(response.status_code, reply, int(wait) if wait.isdigit() else None)
 
     async def _traced(self, event: str, told: dict[str, Any]) -> None:
-        """Under TLS, see that it is the relay that is meant, before anything is sent."""
+        """Under TLS, check that it is the expected relay, before anything is sent."""
         if event != "connection.start_tls.complete" or self._by_authority:
             return
         stream = told["return_value"]

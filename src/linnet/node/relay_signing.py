@@ -1,11 +1,11 @@
-"""How a device signs its requests to the HTTP face of a relay, and how the relay checks that.
+"""The signatures of requests to the HTTP interface of a relay, and their checks.
 
 A request carries one header::
 
     Authorization: Linnet-Sig device="ld1…",card="<base64>",ts="<ms>",nonce="<base64>",sig="<base64>"
 
 The signature covers method, target, time, nonce, the relay that is meant, the card and the body, so a
-request can be neither changed, nor said again to another relay, nor given another person's card.
+request can be neither changed, nor repeated to another relay, nor given another person's card.
 docs/reference/relay-http.md has an example that a test computes again.
 """
 
@@ -15,6 +15,7 @@ import base64
 import binascii
 import hashlib
 import re
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -22,16 +23,16 @@ from msgspec import Struct
 from linnet.core.errors import BadText, RemoteError
 from linnet.core.ids import AuthorId, PeerId
 from linnet.core.reasons import Reason
-from linnet.identity.cards import Card, CardCheck, check_card, check_dates
+from linnet.identity.cards import Card, check_card, check_dates
 from linnet.identity.keys import SIGNATURE_BYTES, SigningKey, verify
 from linnet.identity.text import Sort, from_text, to_text
 from linnet.wire.codec import Codec
 
 SCHEME = "Linnet-Sig"
 NONCE_BYTES = 16
-"""Enough that two requests never draw the same by chance."""
+"""Enough that two requests never draw the same nonce by chance."""
 WINDOW_MS = 300_000
-"""Milliseconds that a request's time may differ from the relay's clock."""
+"""Milliseconds by which a request's time may differ from the relay's clock."""
 
 _TAG = b"linnet/relay-request/1"
 _CARD_BYTES = 1024
@@ -44,11 +45,11 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Proof(Struct, frozen=True, gc=False):
-    """What the header of a request says. Nothing of it may be believed before `check_proof`."""
+    """The content of a request's header. Nothing in it may be trusted before `check_proof`."""
 
     card: Card
     card_bytes: bytes
-    """As they came: the signature covers these."""
+    """The bytes as received, which the signature covers."""
     ts: int
     """The device's clock in milliseconds."""
     nonce: bytes
@@ -56,35 +57,41 @@ class Proof(Struct, frozen=True, gc=False):
 
     @property
     def device(self) -> PeerId:
-        """The device that claims to ask."""
+        """The device that claims to have signed."""
         return self.card.device_key
 
     @property
     def person(self) -> AuthorId:
-        """The person whose device it claims to be."""
+        """The person to whom the device claims to belong."""
         return self.card.person
 
 
-def signed_bytes(
-    method: str, target: bytes, ts: int, nonce: bytes, relay: PeerId, card: bytes, body: bytes
-) -> bytes:
-    """What is signed: a tag, and the msgpack array of what makes this request and no other."""
-    digests = hashlib.sha256(card).digest(), hashlib.sha256(body).digest()
-    return _TAG + _encode((method, target, ts, nonce, relay, *digests))
+class SignedRequest(NamedTuple):
+    """The parts of a request to a relay that its signature covers."""
+
+    relay: PeerId
+    method: str
+    target: bytes
+    """Path and query as they are sent."""
+    body: bytes
 
 
-def authorization(
-    key: SigningKey, card: Card, relay: PeerId, method: str, target: bytes, body: bytes, ts: int, nonce: bytes
-) -> str:
-    """The value of the header for one request of this device. `target` is path and query as they are sent."""
+def signed_bytes(request: SignedRequest, ts: int, nonce: bytes, card: bytes) -> bytes:
+    """Return the signed bytes: a tag, and the msgpack array of all that identifies this request."""
+    digests = hashlib.sha256(card).digest(), hashlib.sha256(request.body).digest()
+    return _TAG + _encode((request.method, request.target, ts, nonce, request.relay, *digests))
+
+
+def authorization(key: SigningKey, card: Card, request: SignedRequest, ts: int, nonce: bytes) -> str:
+    """Return the header's value for one request of this device."""
     card_bytes = _encode(card)
-    sig = key.sign(signed_bytes(method, target, ts, nonce, relay, card_bytes, body))
+    sig = key.sign(signed_bytes(request, ts, nonce, card_bytes))
     values = (to_text(Sort.DEVICE, key.public), _base64(card_bytes), str(ts), _base64(nonce), _base64(sig))
     return f"{SCHEME} " + ",".join(f'{name}="{value}"' for name, value in zip(_FIELDS, values, strict=True))
 
 
 def read_proof(header: str | None) -> Proof:
-    """The parts of the header; `RemoteError` says what is wrong with it."""
+    """Parse the header; raises `RemoteError` if it is malformed."""
     if not header:
         raise RemoteError(Reason.AUTH_FAILED, "the request is not signed")
     scheme, _, rest = header.partition(" ")
@@ -124,20 +131,12 @@ def check_fresh(proof: Proof, now: float, not_before_ms: int) -> None:
         raise RemoteError(Reason.STALE, f"{apart}, and it has forgotten what came before {not_before_ms}")
 
 
-def check_proof(
-    proof: Proof,
-    relay: PeerId,
-    method: str,
-    target: bytes,
-    body: bytes,
-    now: float,
-    card_check: CardCheck = check_card,
-) -> None:
-    """Raise `RemoteError` unless the device signed exactly this, and its card is good today."""
-    message = signed_bytes(method, target, proof.ts, proof.nonce, relay, proof.card_bytes, body)
+def check_proof(proof: Proof, request: SignedRequest, now: float) -> None:
+    """Raise `RemoteError` unless the device signed exactly this request, and its card is valid today."""
+    message = signed_bytes(request, proof.ts, proof.nonce, proof.card_bytes)
     verify(proof.device, message, proof.sig)
     try:
-        card_check(proof.card)
+        check_card(proof.card)
     except RemoteError as error:
         raise RemoteError(error.reason, f"the card: {error.detail}") from error
     check_dates(proof.card, now)

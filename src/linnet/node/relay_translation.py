@@ -1,4 +1,4 @@
-"""Between the JSON of the HTTP face and the messages that relays and members speak; nothing is decided."""
+"""Translates between the JSON of the HTTP interface and messages of relays and members; decides nothing."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from linnet.core.errors import RemoteError
 from linnet.core.ids import EventId, TopicId
 from linnet.core.limits import EVENT_BYTES, KIB
 from linnet.core.reasons import Reason
-from linnet.delivery.causal_messages import Given, Want
+from linnet.delivery.messages import Given, Want
 from linnet.event.event import Unverified
 from linnet.event.signing import recall_unit
+from linnet.identity.addresses import contact_text
 from linnet.identity.cards import Card
-from linnet.identity.text import Sort, from_text, to_text
-from linnet.node.addresses import contact_text
-from linnet.node.relay_http_errors import RelayHttpError
-from linnet.node.relay_http_types import (
+from linnet.identity.text import Sort, event_text, from_text
+from linnet.node.relay_protocol import (
     AuthDagReply,
     AuthDagRequest,
     EventResult,
     GetReply,
     GetRequest,
+    RelayHttpError,
     ResyncReply,
     ResyncRequest,
     SendReply,
@@ -35,6 +35,7 @@ from linnet.node.relay_http_types import (
     Status,
     TombstoneView,
 )
+from linnet.rooms.invitations import Ticket
 from linnet.rooms.messages import (
     AskControl,
     ControlPage,
@@ -44,11 +45,10 @@ from linnet.rooms.messages import (
     Resync,
     ResyncPage,
 )
-from linnet.rooms.ticket import Ticket
 from linnet.wire.codec import Codec
 
 UNIT_BYTES = EVENT_BYTES + KIB
-"""A unit of one event: the event, and the fields around it."""
+"""The most bytes of a unit of one event: the event, and the fields around it."""
 _CARD_BYTES = 1024
 _TICKET_BYTES = 2048
 _UNITS: Codec[Unverified] = Codec(Unverified, UNIT_BYTES)
@@ -61,25 +61,25 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Parcel(Struct, frozen=True):
-    """What a request wants kept: events where they could be read, and a verdict where they could not."""
+    """The content of a send request: events that could be decoded, and a result for each that could not."""
 
     entries: tuple[tuple[EventId, Unverified] | EventResult, ...]
     cards: tuple[Card, ...]
 
     @property
     def units(self) -> tuple[Unverified, ...]:
-        """What there is to ask the relay."""
+        """The units to send to the relay."""
         return tuple(entry[1] for entry in self.entries if not isinstance(entry, EventResult))
 
 
 def parcel_of(request: SendRequest) -> Parcel:
-    """The units and cards of a request. What is no event is a result, not an error: the rest goes on."""
+    """Decode the units and cards of a request. An invalid event is a result, no error: the rest goes on."""
     cards = tuple(_decoded(_CARDS, card, f"cards[{number}]") for number, card in enumerate(request.cards))
     return Parcel(tuple(map(_entry, request.events)), cards)
 
 
 def send_reply(parcel: Parcel, taken: RelayTaken | None) -> SendReply:
-    """A result for each event, in the order of the request."""
+    """Return a result for each event, in the order of the request."""
     outcomes: dict[EventId, list[RelayOutcome]] = {}
     if taken is not None:
         _raise_if(taken.reason)
@@ -91,20 +91,20 @@ def send_reply(parcel: Parcel, taken: RelayTaken | None) -> SendReply:
             results.append(entry)
             continue
         found = outcomes.get(entry[0], [])
-        # One event may be there twice, with other signatures: as many outcomes, in the same order.
+        # An event may be there twice, with different signatures: as many outcomes, in the same order.
         first = None if not found else found.pop(0) if len(found) > 1 else found[0]
         results.append(_result(entry[0], first))
     return SendReply(tuple(results))
 
 
 def resync_message(room: TopicId, number: int, request: ResyncRequest) -> Resync:
-    """A request for what was missed, as a message. Nothing is followed: a request ends."""
+    """Return a resync request as a message. It never follows new events, since an HTTP request ends."""
     cursor = None if request.cursor is None else read_cursor(request.cursor)
     return Resync(room, number, cursor, request.limit, follow=False)
 
 
 def resync_reply(page: ResyncPage) -> ResyncReply:
-    """A page, or the error that stands in its place."""
+    """Return a page as a reply, or raise its error."""
     _raise_if(page.reason, cursor_text(page.oldest))
     place = page.next or page.oldest
     return ResyncReply(
@@ -121,12 +121,12 @@ def resync_reply(page: ResyncPage) -> ResyncReply:
 
 
 def want_message(room: TopicId, number: int, request: GetRequest) -> Want:
-    """A request for events by id, as a message."""
+    """Return a request for events by id as a message."""
     return Want(room, number, tuple(map(read_event, request.ids)))
 
 
 def get_reply(given: Given) -> GetReply:
-    """What is held, or the error that stands in its place."""
+    """Return the held events as a reply, or raise the error."""
     is_limited = given.reason is Reason.TOO_LARGE
     reason = None if is_limited else given.reason
     if reason not in (None, Reason.NOT_HELD, Reason.RETENTION, Reason.QUOTA):
@@ -141,13 +141,13 @@ def get_reply(given: Given) -> GetReply:
 
 
 def control_message(room: TopicId, number: int, request: AuthDagRequest) -> AskControl:
-    """A request for the control DAG, as a message."""
+    """Return a request for the control DAG as a message."""
     ticket = None if request.ticket is None else _decoded(_TICKETS, request.ticket, "ticket")
     return AskControl(room, number, tuple(map(read_event, request.heads)), ticket)
 
 
 def control_reply(page: ControlPage, limit: int) -> AuthDagReply:
-    """A page of control events, cut at the limit: the beginning of a causal order is complete in itself."""
+    """Return a page of control events, cut at the limit: each beginning of a causal order is complete."""
     _raise_if(page.reason)
     units = page.units[:limit]
     return AuthDagReply(
@@ -159,23 +159,18 @@ def control_reply(page: ControlPage, limit: int) -> AuthDagReply:
     )
 
 
-def event_text(event: EventId) -> str:
-    """An event id as text."""
-    return to_text(Sort.EVENT, event)
-
-
 def read_event(text: str) -> EventId:
-    """An event id; `BadText` if it is none."""
+    """Parse an event id; raises `BadText` if it is none."""
     return EventId(from_text(Sort.EVENT, text))
 
 
 def cursor_text(cursor: RelayCursor | None) -> str | None:
-    """A cursor as one word."""
+    """Return a cursor as one word."""
     return None if cursor is None else f"{cursor.epoch.hex()}.{cursor.position}"
 
 
 def read_cursor(text: str) -> RelayCursor:
-    """What `cursor_text` wrote; `RelayHttpError` if it did not."""
+    """Parse a word of `cursor_text`; raises `RelayHttpError` if it is none."""
     found = _CURSOR.fullmatch(text)
     if found is None or int(found[2]) > _LARGEST_POSITION:
         raise RelayHttpError(

@@ -1,8 +1,8 @@
-"""A node as a process: what `linnet up` runs. Start order, signals, stop order, nothing else.
+"""A node as a process, as `linnet up` runs it: start order, signals, stop order, nothing else.
 
-Start: home and its lock, store, trace, ports, the machine over its driver, the control API, a relay's
-HTTP face. Stop, on a signal or when asked: both take no more and subscriptions end, the node leaves
-its streams, links close, the store closes, the lock goes.
+Start: home and its lock, store, trace, ports, the machine over its driver, the control API, a relay's HTTP
+interface. Stop, on a signal or on request: both interfaces accept no more requests and subscriptions end, the
+node leaves its streams, links close, the store closes, the lock is released.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ from typing import Any, TypeVar
 
 from linnet.core.errors import StoreError
 from linnet.node.config import NodeConfig
-from linnet.node.control import Control
-from linnet.node.control_server import ControlServer
+from linnet.node.control import Control, serve_control
 from linnet.node.descriptors import raise_limit
 from linnet.node.home import Home, control_token, home_path
 from linnet.node.library import Node
-from linnet.node.relay_http_server import relay_server
+from linnet.node.relay_http import serve_relay_of
 from linnet.store.faults import located
 
 STOP_LIMIT = 15.0
-"""Seconds from the wish to stop until the node is cut off in whatever it still does."""
+"""Seconds from the request to stop until the node is cut off, whatever it still does."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _UVLOOP_CLOSED = "the handler is closed"
@@ -46,7 +45,7 @@ async def run_node(
 ) -> None:
     """Run the node of a home until a signal or the control API stops it.
 
-    Calls `ready` once, when the node can be used. A second signal does not wait for good order.
+    Calls `ready` once, when the node can be used. A second signal stops it at once.
     """
     try:
         await _run_node(home, config, ready)
@@ -64,28 +63,22 @@ async def _run_node(
         raise_limit(node.config)
         section = node.config.control
         if node.home is not None and section.enabled:
-            control = Control(node, stop.set)
-            await stack.enter_async_context(_control_server(control, node.home, node.config))
-        relay = relay_server(node)
-        if relay is not None:
-            await stack.enter_async_context(relay)
+            app, path = Control(node, stop.set).app(), node.home.socket(section)
+            token = None if section.port is None else control_token(node.home)
+            await stack.enter_async_context(serve_control(app, path, section.port, token))
+        if node.config.relay.enabled and node.config.relay.http:
+            await stack.enter_async_context(serve_relay_of(node))
             node.note_ports()
-        # Ends what is read over the control API before its server waits for those requests.
+        # End the readers over the control API before its server waits for their requests.
         stack.callback(node.end_subscriptions)
         if ready is not None:
             ready(node)
         await stop.wait()
 
 
-def _control_server(control: Control, home: Home, config: NodeConfig) -> ControlServer:
-    section = config.control
-    token = None if section.port is None else control_token(home)
-    return ControlServer(control.app(), home.socket(section), section.port, token)
-
-
 @contextlib.contextmanager
 def _signals(stop: asyncio.Event) -> Iterator[None]:
-    """The first signal stops in good order, the second or a limit at once."""
+    """Stop in good order at the first signal; at once at the second, or after a limit."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
     limit: list[asyncio.TimerHandle] = []
@@ -113,12 +106,12 @@ def _signals(stop: asyncio.Event) -> Iterator[None]:
 
 
 def _told(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What the event loop has to tell goes to standard error, with two exceptions, both of uvloop.
+    """Report event loop errors on standard error, with two exceptions, both from uvloop.
 
-    A TLS link whose other end is killed just as it is written to: uvloop finds its own transport closed
-    and calls that a fatal error. And a dial that was given up while its handshake ran, if the other end is
-    killed then: uvloop tells a future that nobody waits for any more. The end of the one and the failure
-    of the other are in the trace, as of any other.
+    When the peer of a TLS link is killed just as we write to it, uvloop finds its own transport closed and
+    calls that a fatal error. When a dial was given up during its handshake and the peer is killed then,
+    uvloop reports a future that nobody awaits any more. The trace has the end of the link and the failure of
+    the dial, as for any other.
     """
     error = context.get("exception")
     is_closed = isinstance(error, RuntimeError) and str(error).endswith(_UVLOOP_CLOSED)

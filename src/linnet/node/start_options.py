@@ -1,8 +1,8 @@
 """The options that ``linnet up`` was started with, kept in the home as ``start``.
 
-Whoever starts a relay by `linnet up --role relay` expects a relay after the machine was restarted. So a start
-without options is like the last one with options. Options add to linnet.toml; one start's options replace
-those of the start before.
+A user who starts a relay by `linnet up --role relay` expects a relay after a restart of the machine. So a
+start without options uses the options of the last start that had any. Options add to linnet.toml; the options
+of one start replace those of the start before.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from linnet.overlay.config import Overlay
 from linnet.rooms.config import RelayPolicy
 
 ANYONE = "anyone"
-"""In place of a person or a device: whoever asks."""
+"""Stands for any person or device."""
 
 _DEVICE = "ld1"
 _REPLACED = ("listen", "advertise")
-"""Options of which another value stands in place of the one before."""
+"""Options whose new value replaces the one before."""
 
 
 class Role(StrEnum):
@@ -40,7 +40,7 @@ class Role(StrEnum):
 
 
 class StartOptions(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What the command line adds to linnet.toml, named as its options are."""
+    """What the command line adds to linnet.toml; the fields are named as its options."""
 
     role: tuple[Role, ...] = ()
     allow: tuple[str, ...] = ()
@@ -54,16 +54,16 @@ class StartOptions(Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Those of `allow` whom a proxy serves."""
+        """The devices in `allow`, which a proxy serves."""
         return tuple(each for each in self.allow if each.startswith(_DEVICE))
 
     @property
     def people(self) -> tuple[str, ...]:
-        """Those of `allow` whose rooms a relay takes."""
+        """The people in `allow`, whose rooms a relay serves."""
         return tuple(each for each in self.allow if not each.startswith(_DEVICE))
 
     def __str__(self) -> str:
-        """As they are typed."""
+        """Return the options as they are typed."""
         words: list[str] = []
         for name in self.__struct_fields__:
             value = getattr(self, name)
@@ -72,7 +72,7 @@ class StartOptions(Struct, frozen=True, omit_defaults=True, forbid_unknown_field
         return shlex.join(words)
 
     def lacking_in(self, given: StartOptions) -> StartOptions:
-        """Those of these that a start with the given ones goes without; another address in place is none."""
+        """Return those of these options that a start with the given ones lacks, except replaced addresses."""
         lacking: dict[str, Any] = {}
         for name in self.__struct_fields__:
             mine, theirs = getattr(self, name), getattr(given, name)
@@ -83,7 +83,7 @@ class StartOptions(Struct, frozen=True, omit_defaults=True, forbid_unknown_field
         return StartOptions(**lacking)
 
     def joined(self, more: StartOptions) -> StartOptions:
-        """These and those, where these have none or both may stand beside each other."""
+        """Return both sets of options together; these take precedence where only one value is possible."""
         both: dict[str, Any] = {}
         for name in self.__struct_fields__:
             mine, theirs = getattr(self, name), getattr(more, name)
@@ -91,7 +91,7 @@ class StartOptions(Struct, frozen=True, omit_defaults=True, forbid_unknown_field
         return StartOptions(**both)
 
     def add_to(self, config: NodeConfig) -> NodeConfig:
-        """The configuration of the node that they start; `ConfigError` if that is wrong."""
+        """Return the configuration with these options added; raises `ConfigError` if that is wrong."""
         config = self._add_addresses(config)
         config = self._add_overlay(config)
         config = self._add_roles(config)
@@ -107,14 +107,14 @@ class StartOptions(Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     def _add_addresses(self, config: NodeConfig) -> NodeConfig:
         node = config.node
         if self.listen:
-            # Whoever types an address means it: only a file that is copied around needs the second word.
+            # A user who types an address means it: only a file that is copied around needs `listen_wide`.
             node = replace(node, listen=self.listen, listen_wide=True)
         if self.advertise:
             node = replace(node, advertise=self.advertise)
         return replace(config, node=node)
 
     def _add_overlay(self, config: NodeConfig) -> NodeConfig:
-        """Whoever names nodes to begin with and no tracker means the ring."""
+        """Add trackers and bootstrap nodes; bootstrap nodes without a tracker choose the ring."""
         node = replace(
             config.node,
             trackers=tuple(dict.fromkeys((*config.node.trackers, *self.tracker))),
@@ -141,7 +141,7 @@ class StartOptions(Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
 
 def read_options(home: Home) -> StartOptions:
-    """The options of the last start that had any; `HomeError` if what is kept cannot be read."""
+    """Return the options of the last start that had any; raises `HomeError` if they cannot be read."""
     if not home.start.exists():
         return StartOptions()
     try:
@@ -154,7 +154,7 @@ def read_options(home: Home) -> StartOptions:
 
 
 def keep_options(home: Home, options: StartOptions) -> None:
-    """Later starts without options begin with these."""
+    """Store the options for later starts without options."""
     if options != StartOptions():
         write_private(home.start, msgspec.json.encode(options) + b"\n", replace=True)
     else:
@@ -162,5 +162,5 @@ def keep_options(home: Home, options: StartOptions) -> None:
 
 
 def next_config(home: Home) -> NodeConfig:
-    """The configuration with which `linnet up` would start without options."""
+    """Return the configuration that `linnet up` would use without options."""
     return read_options(home).add_to(config_file.load(home.config))

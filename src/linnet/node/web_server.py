@@ -1,25 +1,26 @@
-"""Serving an application over HTTP inside the node's own loop: quiet, without signals of its own."""
+"""Serves an application over HTTP in the node's event loop, without output or signal handlers of its own."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
 import ssl
-from collections.abc import Generator
+from collections.abc import AsyncIterator, Generator, Iterable
 from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from linnet.node.background import Background
 from linnet.node.home import HomeError
 
 BACKLOG = 128
 GRACE_SECONDS = 3
-"""What an open request has to finish in when the node stops."""
+"""Seconds that open requests have to finish when the node stops."""
 
 
 class WebServer(uvicorn.Server):
-    """One application on sockets that are bound already; ends when `should_exit` is set."""
+    """A server of one application on bound sockets; it ends when `should_exit` is set."""
 
     def __init__(self, app: ASGIApp, context: ssl.SSLContext | None = None, **limits: Any) -> None:  # noqa: ANN401 - uvicorn's
         super().__init__(
@@ -47,8 +48,24 @@ class WebServer(uvicorn.Server):
         yield
 
 
+@contextlib.asynccontextmanager
+async def serving(bound: Iterable[tuple[socket.socket, WebServer]], name: str) -> AsyncIterator[None]:
+    """Serve while the block lasts; open requests then have a short time to finish."""
+    async with Background() as background:
+        servers = []
+        for sock, server in bound:
+            background.spawn(server.serve([sock]), name)
+            servers.append(server)
+        try:
+            yield
+        finally:
+            for server in servers:
+                server.should_exit = True
+            await background.finish(GRACE_SECONDS + 1)
+
+
 def bind_tcp(host: str, port: int, setting: str) -> socket.socket:
-    """A listening TCP socket; `HomeError` names the setting that asked for it."""
+    """Return a listening TCP socket; `HomeError` names the setting that asked for it."""
     try:
         family, kind, _, _, place = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

@@ -1,1 +1,2 @@
-"""Who talks to whom: the tracker's graph, its control protocol, and the choice of trackers."""
+"""Overlays, which give a node its neighbours: the tracker's graph, its control protocol, the choice of
+trackers."""

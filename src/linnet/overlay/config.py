@@ -1,4 +1,4 @@
-"""Parameters of the tracker overlay. Every node of a network had better use the same."""
+"""Parameters of the tracker overlay. All nodes of a network should use the same."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ DEFAULT_DEGREE = 4
 
 
 class Overlay(StrEnum):
-    """Who says who the neighbours in a topic are."""
+    """The way in which a node gets its neighbours in a topic."""
 
     TRACKER = "tracker"
-    """A tracker, which knows all nodes of the topic and gives each its neighbours."""
+    """From a tracker, which knows all nodes of the topic and gives each its neighbours."""
     RING = "ring"
-    """Nobody: nodes find each other by gossip, and keep a ring with shortcuts."""
+    """Without a tracker: nodes find each other by gossip, and keep a ring with shortcuts."""
 
 
 class Control(StrEnum):
@@ -40,7 +40,7 @@ class MemberConfig(Struct, frozen=True):
     retry_period: float = 10.0
     """Counter: seconds between attempts at the latest instruction, while it is not fulfilled."""
     report_period: float = 30.0
-    """Seconds between statuses that only tell round-trip times."""
+    """Seconds between statuses that only report round-trip times."""
     failover_after: float = 2.0
     """Seconds without a link to the tracker until its standby is asked."""
     return_period: float = 20.0
@@ -53,19 +53,19 @@ class TrackerConfig(Struct, frozen=True):
     control: Control = Control.COUNTER
     """The protocol spoken with nodes; all nodes of a network must use the same."""
     grace: float = 5.0
-    """Seconds that a node's place is kept when its link to the tracker is lost."""
+    """Seconds that the tracker keeps a node's place after losing the link to it."""
     settle: float = 2.0
-    """Seconds after a topic's first join with neighbours before anything is built: a standby that
-    takes over learns what stands, and keeps it."""
+    """Seconds after a topic's first join with neighbours before anything is built: a standby that takes over
+    learns the existing links, and keeps them."""
     expected: float = 60.0
-    """Seconds that a node keeps its place which others name as a neighbour while a tracker takes
-    over, but which has not come itself, or which has gone to another tracker: three times the
-    period in which nodes go back."""
+    """Seconds that a tracker keeps the place of a node that has moved to another tracker, or that others name
+    as a neighbour during a take-over but that has not joined itself: three times the period in which nodes go
+    back."""
     failed_pair_memory: float = 60.0
-    """Seconds that a pair whose link failed is not chosen again."""
+    """Seconds that a pair whose link failed is not paired again."""
     near_period: float = 5.0
     """Topology-aware topics: seconds between rounds that exchange links for nearer ones."""
     max_topics: int = 100_000
-    """Topics that one tracker takes."""
+    """Topics that one tracker accepts."""
     max_nodes: int = 100_000
-    """Nodes of one topic that a tracker takes."""
+    """Nodes of one topic that a tracker accepts."""

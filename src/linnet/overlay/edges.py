@@ -1,21 +1,31 @@
-"""The edges of one node in one topic: whom it wants, who wants it, and so who is a neighbour."""
+"""The edges of one node in one topic: a peer is a neighbour once both ends want the edge."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from linnet.core.ids import Contact, PeerId, TopicId
+from linnet.core.timers import TopicTimer
 from linnet.machine.outbox import Outbox
-from linnet.overlay.adjacency import Adjacency
 from linnet.overlay.config import Overlay
 from linnet.overlay.messages import EdgeClose, EdgeOpen
+from linnet.overlay.notices import Adjacency
+
+
+class ConnectDue(TopicTimer, frozen=True):
+    """Fires when the connections of an instruction have had their time."""
+
+
+class RetryDue(TopicTimer, frozen=True):
+    """Fires when missing neighbours of a topic are to be tried again."""
 
 
 class Edges:
-    """A peer is a neighbour once the link is open and both ends have said `EdgeOpen` on it.
+    """The edges of a topic: a peer is a neighbour once the link is open and both ends have sent `EdgeOpen` on
+    it.
 
-    So an event that is sent to a neighbour always finds one that counts the sender as its own, and
-    nothing is ever said about a topic to a peer that was not named for it.
+    So an event that is sent to a neighbour always finds a peer that counts the sender as its own neighbour,
+    and a topic is never mentioned to a peer that was not named for it.
     """
 
     def __init__(
@@ -31,9 +41,9 @@ class Edges:
         """Peers that count us as a neighbour, on the link that is open."""
         self.up: dict[PeerId, None] = {}
         self.neighbors: tuple[PeerId, ...] = ()
-        """Those that are up: asked for with every message, made anew when it changes."""
+        """The peers that are up: read with every message, rebuilt when the set changes."""
 
-    def want(self, contact: Contact) -> None:
+    def want_edge(self, contact: Contact) -> None:
         """Have a link to this peer opened and kept, for an edge."""
         peer = contact.peer
         if peer not in self.wanted:
@@ -41,18 +51,19 @@ class Edges:
             self._out.hold(peer, contact.hints, self._purpose)
             self.handle_link_up(peer)
 
-    def drop(self, peer: PeerId, tell: bool = True) -> None:
-        """Give an edge up; the peer is told, unless it was the one who said so."""
+    def drop_edge(self, peer: PeerId, tell: bool = True) -> None:
+        """Give up an edge; `tell` says whether to notify the peer, which need not hear of its own
+        decision."""
         if peer not in self.wanted:
             return
         del self.wanted[peer]
-        self._lower(peer)
+        self._lower_edge(peer)
         if tell and peer in self._links:
             self._out.send(peer, EdgeClose(self._topic))
         self._out.release(peer, self._purpose)
 
-    def retry(self, contact: Contact) -> None:
-        """Try once more for an edge that is wanted and not there."""
+    def retry_edge(self, contact: Contact) -> None:
+        """Try once more to raise an edge that is wanted and not up."""
         peer = contact.peer
         if peer in self._links:
             self._out.send(peer, EdgeOpen(self._topic))
@@ -60,35 +71,35 @@ class Edges:
             self._out.hold(peer, contact.hints, self._purpose)
 
     def handle_link_up(self, peer: PeerId) -> None:
-        """A link is open, perhaps one that an edge waits for."""
+        """Send `EdgeOpen` on a link that an edge waits for."""
         if peer in self.wanted and peer in self._links:
             self._out.send(peer, EdgeOpen(self._topic))
-            self._raise(peer)
+            self._raise_edge(peer)
 
     def handle_link_down(self, peer: PeerId) -> None:
-        """A link is gone, and what was said on it with it."""
+        """Lower the edge of a closed link, and forget the offers made on it."""
         self.offered.pop(peer, None)
-        self._lower(peer)
+        self._lower_edge(peer)
 
     def handle_open(self, peer: PeerId) -> None:
-        """A peer counts us as a neighbour."""
+        """Note that a peer counts us as a neighbour."""
         self.offered[peer] = None
-        self._raise(peer)
+        self._raise_edge(peer)
 
     def handle_close(self, peer: PeerId) -> None:
-        """A peer counts us as a neighbour no longer."""
+        """Note that a peer counts us as a neighbour no longer."""
         self.offered.pop(peer, None)
-        self._lower(peer)
+        self._lower_edge(peer)
 
-    def _raise(self, peer: PeerId) -> None:
+    def _raise_edge(self, peer: PeerId) -> None:
         if peer in self.up or peer not in self.wanted or peer not in self.offered or peer not in self._links:
             return
         self.up[peer] = None
         self.neighbors = tuple(self.up)
-        self._adjacency.add(Overlay.TRACKER, self._topic, peer)
+        self._adjacency.add_neighbor(Overlay.TRACKER, self._topic, peer)
 
-    def _lower(self, peer: PeerId) -> None:
+    def _lower_edge(self, peer: PeerId) -> None:
         if peer in self.up:
             del self.up[peer]
             self.neighbors = tuple(self.up)
-            self._adjacency.remove(Overlay.TRACKER, self._topic, peer)
+            self._adjacency.remove_neighbor(Overlay.TRACKER, self._topic, peer)

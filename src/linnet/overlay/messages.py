@@ -1,4 +1,4 @@
-"""What nodes and trackers tell each other: joining, instructions, statuses (tags 10 to 29)."""
+"""The messages between nodes and trackers: joining, instructions, statuses (tags 10 to 29)."""
 
 from __future__ import annotations
 
@@ -33,42 +33,42 @@ class TopicStatus(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tr
 
 
 class Join(Message, frozen=True, tag=10):
-    """Node to tracker: I want neighbours in this topic."""
+    """Node to tracker: asks for neighbours in a topic."""
 
     topic: WireTopicId
     neighbors: Neighbors
-    """Those it has already: a standby that takes over adopts them instead of building anew."""
+    """The present neighbours: a standby that takes over adopts them instead of building anew."""
     listens: Hints
-    """Where the node may be dialled; empty if it knows that it cannot be."""
+    """The addresses at which the node may be dialled; empty if it knows that it cannot be."""
     degree: Degree
     """The degree that the stream's owner set, or the default."""
     storage: bool
-    """Whether it keeps what is said in this topic and answers requests for it."""
+    """Whether the node keeps the topic's events and answers requests for them."""
     near: bool
     """Whether the topic's overlay is topology-aware: half of the links near, half random."""
 
 
 class Leave(Message, frozen=True, tag=11):
-    """Node to tracker: I have left this topic, or have gone to another tracker with it."""
+    """Node to tracker: the node has left a topic, or has moved to another tracker with it."""
 
     topic: WireTopicId
     moved: bool
-    """Gone to another tracker: its links stay, so nothing needs repair."""
+    """Whether the node has moved to another tracker: its links stay, so nothing needs repair."""
 
 
 class Instruction(Message, frozen=True, tag=12):
-    """Tracker to node: these are your neighbours, all of them."""
+    """Tracker to node: the complete list of its neighbours in a topic."""
 
     topic: WireTopicId
     counter: Count
     """Grows with each instruction to this node in this topic; a status echoes it."""
     neighbors: Annotated[tuple[Contact, ...], Meta(max_length=NEIGHBORS)]
     storage: Annotated[tuple[Contact, ...], Meta(max_length=STORAGE_NODES)]
-    """Nodes that keep what is said in this topic."""
+    """Nodes that keep the topic's events."""
 
 
 class Status(Message, frozen=True, tag=13):
-    """Node to tracker, counter protocol: what came of the instruction of this counter."""
+    """Node to tracker, counter protocol: the outcome of the instruction with this counter."""
 
     counter: Count
     status: TopicStatus
@@ -81,33 +81,33 @@ class StatusAll(Message, frozen=True, tag=14):
 
 
 class Refusal(Message, frozen=True, tag=15):
-    """Tracker to node: not here, and why."""
+    """Tracker to node: the reason why it does not serve the node in a topic."""
 
     topic: WireTopicId
     reason: Reason
 
 
 class EdgeOpen(Message, frozen=True, tag=16):
-    """Node to node: I count you as a neighbour in this topic."""
+    """Node to node: the sender counts the receiver as a neighbour in a topic."""
 
     topic: WireTopicId
 
 
 class EdgeClose(Message, frozen=True, tag=17):
-    """Node to node: I count you as a neighbour in this topic no longer."""
+    """Node to node: the sender counts the receiver as a neighbour in a topic no longer."""
 
     topic: WireTopicId
 
 
 class Reachability(Message, frozen=True, tag=18):
-    """Tracker to node: what came of dialling you back at the addresses that you gave."""
+    """Tracker to node: the outcome of dialling the node at the addresses that it gave."""
 
     reason: Reason | None
-    """None if you could be reached."""
+    """None if the node could be reached."""
 
 
 TrackerMessage: TypeAlias = Join | Leave | Status | StatusAll
-"""What a tracker hears."""
+"""The messages that a tracker receives."""
 MemberMessage: TypeAlias = Instruction | Refusal | EdgeOpen | EdgeClose | Reachability
-"""What a node hears of its trackers and of its neighbours."""
+"""The messages that a node receives from its trackers and neighbours."""
 OverlayMessage: TypeAlias = TrackerMessage | MemberMessage

@@ -1,9 +1,9 @@
 """The tracker: tells the nodes of a topic who their neighbours are.
 
-Both control protocols of the thesis (Juslenius 2021, section 4.3) are here. With counters, an
-instruction carries one, a status of any other is stale, and a status that lacks an expected
-neighbour has the link replaced. Without (`Control.NAIVE`), a status overwrites what the tracker
-believes, whatever it left out or has too many of.
+Both control protocols of the thesis (Juslenius 2021, section 4.3) are here. In the counter protocol an
+instruction carries a counter, a status with any other counter is stale, and a status that lacks an expected
+neighbour has the link replaced. In the naive one (`Control.NAIVE`) a status overwrites the tracker's belief,
+even if it reports too few neighbours or too many.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
+from linnet.core.effects import Probe
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.inputs import LinkDown, Probed
 from linnet.core.reasons import Reason
-from linnet.core.timers import Timer
+from linnet.core.timers import TopicTimer
 from linnet.machine.outbox import Outbox
 from linnet.machine.part import Part, on_input, on_message, on_timer
 from linnet.overlay.config import Control, TrackerConfig
-from linnet.overlay.coordinates import Coordinates
+from linnet.overlay.locality import Coordinates
 from linnet.overlay.messages import (
     Instruction,
     Join,
@@ -29,64 +30,109 @@ from linnet.overlay.messages import (
     StatusAll,
     TopicStatus,
 )
-from linnet.overlay.reachability import Callee
-from linnet.overlay.tracked import Graph, Tracked
+from linnet.overlay.tracked_topic import Graph, TrackedTopic
 from linnet.trace.records import Kind, Record
 
 _RESEND_AFTER = 5.0
 """Seconds after which a stale status means that the instruction was lost, not that it is under way."""
 
 _STORAGE_DELAY = 1.0
-"""Seconds that news of storage nodes is gathered before all nodes of a topic are told."""
+"""Seconds that changes of storage nodes are gathered before all nodes of a topic are told."""
 
 _RELAXATIONS = 4
-"""Looks at all round-trip samples of a topic before each round of exchanges."""
+"""Passes over all round-trip samples of a topic before each round of exchanges."""
 
 
-class SettleDue(Timer, frozen=True):
-    """What stands in a topic that is taken over is known by now."""
-
-    topic: TopicId
+class SettleDue(TopicTimer, frozen=True):
+    """Fires when the existing links of a topic that is taken over are known."""
 
 
-class AwaitDue(Timer, frozen=True):
-    """The place of a node that is not here has been kept for long enough."""
-
-    topic: TopicId
+class AwaitDue(TopicTimer, frozen=True):
+    """Fires when the place of an absent node has been kept for long enough."""
 
 
-class ForgetDue(Timer, frozen=True):
-    """Links that failed long ago may be tried again."""
-
-    topic: TopicId
+class ForgetDue(TopicTimer, frozen=True):
+    """Fires when failed links are old enough to be tried again."""
 
 
-class NearDue(Timer, frozen=True):
-    """Links of a topic are to be exchanged for nearer ones."""
-
-    topic: TopicId
+class NearDue(TopicTimer, frozen=True):
+    """Fires when links of a topic are to be exchanged for nearer ones."""
 
 
-class StorageDue(Timer, frozen=True):
-    """News of storage nodes of a topic has been gathered for long enough."""
-
-    topic: TopicId
+class StorageDue(TopicTimer, frozen=True):
+    """Fires when changes of a topic's storage nodes have been gathered for long enough."""
 
 
 _TIMERS = (SettleDue, AwaitDue, ForgetDue, NearDue, StorageDue)
 
 
-class _Node(Callee):
-    """A node that is linked, or has a place somewhere."""
+class TrackedNode:
+    """A node that is linked, or has a place in a topic; it is dialled back once at the addresses it gives."""
 
-    __slots__ = ("counter", "linked", "topics")
+    __slots__ = (
+        "_contact",
+        "_hints",
+        "counter",
+        "failure",
+        "is_probing",
+        "linked",
+        "peer",
+        "topics",
+        "was_moved",
+    )
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, peer: PeerId) -> None:
+        self.peer = peer
         self.linked = False
         self.counter = 0
-        """Of the latest instruction in any topic: one counter outlives leaving and joining again."""
+        """The counter of the latest instruction in any topic: one counter outlives leaving and joining
+        again."""
         self.topics: dict[TopicId, None] = {}
+        self.failure: Reason | None = None
+        self.is_probing = False
+        self.was_moved = False
+        """Whether the node's addresses changed while it was dialled."""
+        self._hints: tuple[str, ...] = ()
+        self._contact = Contact(peer)
+
+    @property
+    def is_dialable(self) -> bool:
+        """Whether others may dial the node; until it was dialled back, its own claim is believed."""
+        return bool(self._hints) and self.failure is None
+
+    @property
+    def contact(self) -> Contact:
+        """The contact that others are told; without addresses if these are of no use."""
+        hints = self._hints if self.is_dialable else ()
+        if self._contact.hints != hints:
+            self._contact = Contact(self.peer, hints)
+        return self._contact
+
+    def note_addresses(self, hints: tuple[str, ...], out: Outbox) -> None:
+        """Dial the node at the addresses that it gives, if these are new, one attempt at a time."""
+        if hints == self._hints:
+            return
+        self._hints = hints
+        self.failure = None
+        if self.is_probing:
+            self.was_moved = True
+        else:
+            self._probe(out)
+
+    def handle_probe(self, failure: Reason | None, out: Outbox) -> bool:
+        """Note the outcome of an attempt; return False if the node has moved, and is dialled again."""
+        self.is_probing = False
+        if self.was_moved:
+            self.was_moved = False
+            self._probe(out)
+            return False
+        self.failure = failure
+        return True
+
+    def _probe(self, out: Outbox) -> None:
+        if self._hints:
+            self.is_probing = True
+            out.add(Probe(self.peer, self._hints))
 
 
 class Tracker(Part):
@@ -96,8 +142,8 @@ class Tracker(Part):
         self._config = config
         self._out = out
         self._rng = rng
-        self._nodes: dict[PeerId, _Node] = {}
-        self._topics: dict[TopicId, Tracked] = {}
+        self._nodes: dict[PeerId, TrackedNode] = {}
+        self._topics: dict[TopicId, TrackedTopic] = {}
         self._coordinates: Coordinates[PeerId] = Coordinates(rng)
 
     @property
@@ -105,16 +151,16 @@ class Tracker(Part):
         """The topics that have nodes here."""
         return tuple(self._topics)
 
-    def graph(self, topic: TopicId) -> Graph | None:
-        """A topic as it stands; None if nobody joined it here."""
+    def describe_graph(self, topic: TopicId) -> Graph | None:
+        """Return the graph of a topic; None if nobody joined it here."""
         tracked = self._topics.get(topic)
-        return None if tracked is None else tracked.graph()
+        return None if tracked is None else tracked.describe_graph()
 
     # What nodes say.
 
     @on_message(Join)
     def handle_join(self, peer: PeerId, message: Join, now: float) -> None:
-        """A node takes part in a topic, for the first time or again."""
+        """Give a node a place in a topic, for the first time or again."""
         topic = message.topic
         tracked = self._topics.get(topic)
         if self._is_full(tracked, peer):
@@ -122,29 +168,29 @@ class Tracker(Part):
             self._out.record(_rejected(topic, peer, Reason.TOO_MANY, "join"))
             return
         self._out.record(_control(topic, peer, "join"))
-        node = self._nodes.setdefault(peer, _Node())
+        node = self._nodes.setdefault(peer, TrackedNode(peer))
         node.linked = True
         node.topics[topic] = None
-        node.note_addresses(peer, message.listens, self._out)
+        node.note_addresses(message.listens, self._out)
         if tracked is None:
-            tracked = self._topics[topic] = Tracked(topic, message, self._config, self._rng, now)
-            if tracked.near:
+            tracked = self._topics[topic] = TrackedTopic(topic, message, self._config, self._rng, now)
+            if tracked.is_near:
                 self._out.set_timer(self._config.near_period, NearDue(topic))
-        if tracked.must_settle(message, now):
-            tracked.settle(now + self._config.settle)
+        if tracked.is_takeover(message, now):
+            tracked.begin_settling()
             self._out.set_timer(self._config.settle, SettleDue(topic))
         was_storage = peer in tracked.storage
         nobody_awaited = not tracked.awaited
-        changed = tracked.join(peer, message, node.is_dialable, now)
+        changed = tracked.join_node(peer, message, node.is_dialable, now)
         if nobody_awaited and tracked.awaited:
             self._out.set_timer(self._config.expected, AwaitDue(topic))
         if message.storage != was_storage:
             self._out.set_timer(_STORAGE_DELAY, StorageDue(topic))
-        self._instruct(tracked, [peer, *changed], now)
+        self._instruct_nodes(tracked, [peer, *changed], now)
 
     @on_message(Leave)
     def handle_leave(self, peer: PeerId, message: Leave, now: float) -> None:
-        """A node takes part no more, or at another tracker."""
+        """Remove a node that has left a topic, or keep its place if it went to another tracker."""
         topic = message.topic
         tracked = self._topics.get(topic)
         if tracked is None or peer not in tracked.places:
@@ -153,13 +199,13 @@ class Tracker(Part):
         self._out.record(_control(topic, peer, "move" if message.moved else "leave"))
         if message.moved:
             # Its links stand. They stay in the picture while others follow it to that tracker.
-            self._await(tracked, peer, self._config.expected, now)
+            self._keep_place(tracked, peer, self._config.expected, now)
         else:
-            self._remove(tracked, [peer], now)
+            self._remove_nodes(tracked, [peer], now)
 
     @on_message(Status)
     def handle_status(self, peer: PeerId, message: Status, now: float) -> None:
-        """Counter protocol: a status answers the instruction of its counter, or it is stale."""
+        """Replace the links that are missing in a status of the counter protocol, unless it is stale."""
         counter, status = message.counter, message.status
         topic = status.topic
         tracked = self._topics.get(topic)
@@ -174,29 +220,29 @@ class Tracker(Part):
             note = f"status {counter}, newest {place.counter}"
             self._out.record(_rejected(topic, peer, Reason.STALE, note))
             if now - place.told_at >= _RESEND_AFTER:
-                self._instruct(tracked, [peer], now)
+                self._instruct_nodes(tracked, [peer], now)
             return
-        self._learn(tracked, peer, status)
+        self._learn_rtts(tracked, peer, status)
         self._out.record(_control(topic, peer, f"status {counter}"))
         has = {neighbor.peer: None for neighbor in status.neighbors}
-        missing = [other for other in tracked.topology.neighbors(peer) if other not in has]
+        missing = [other for other in tracked.graph.neighbors(peer) if other not in has]
         if not missing:
             return
-        if tracked.next_forgetting() is None:
+        if tracked.next_forgetting_at() is None:
             self._out.set_timer(self._config.failed_pair_memory, ForgetDue(topic))
-        self._instruct(tracked, tracked.fail(peer, missing, now), now)
+        self._instruct_nodes(tracked, tracked.note_failed_links(peer, missing, now), now)
 
     @on_message(StatusAll)
     def handle_statuses(self, peer: PeerId, message: StatusAll, now: float) -> None:
-        """Naive protocol: what a node reports is so, even if it reports before it has finished."""
+        """Believe the statuses of a node (naive protocol), even if it reports before it has finished."""
         for status in message.topics:
-            self._believe(peer, status, now)
+            self._believe_status(peer, status, now)
 
     # Links.
 
     @on_input(LinkDown)
     def handle_link_down(self, event: LinkDown, now: float) -> None:
-        """The link to a node is gone; its places are kept for a while."""
+        """Keep the places of a node whose link has closed, for a while."""
         peer = event.peer
         node = self._nodes.get(peer)
         if node is None:
@@ -205,61 +251,61 @@ class Tracker(Part):
         for topic in node.topics:
             tracked = self._topics[topic]
             if peer not in tracked.awaited:
-                self._await(tracked, peer, self._config.grace, now)
+                self._keep_place(tracked, peer, self._config.grace, now)
         self._forget_if_gone(peer)
 
     @on_input(Probed)
     def handle_probe(self, event: Probed, now: float) -> None:
-        """An attempt to dial a node back has ended."""
+        """Tell a node whether it could be dialled, and change the graphs of its topics accordingly."""
         peer, reason = event.peer, event.reason
         node = self._nodes.get(peer)
-        if node is None or not node.handle_probe(peer, reason, self._out):
+        if node is None or not node.handle_probe(reason, self._out):
             return
         if node.linked:
             self._out.send(peer, Reachability(reason))
         for topic in node.topics:
             tracked = self._topics[topic]
-            self._instruct(tracked, tracked.topology.set_dialable(peer, node.is_dialable), now)
+            self._instruct_nodes(tracked, tracked.graph.set_dialable(peer, node.is_dialable), now)
 
     # Timers.
 
     @on_timer(SettleDue)
     def build_graph(self, timer: SettleDue, now: float) -> None:
-        """What stands in a topic is known: give its nodes neighbours."""
+        """Give the nodes of a topic neighbours, as the existing links are known by now."""
         tracked = self._topics.get(timer.topic)
         if tracked is not None:
-            self._instruct(tracked, tracked.build(), now)
+            self._instruct_nodes(tracked, tracked.end_settling(), now)
 
     @on_timer(AwaitDue)
     def end_waiting(self, timer: AwaitDue, now: float) -> None:
-        """Give the places away of nodes that did not come back."""
+        """Remove nodes that did not come back in time."""
         tracked = self._topics.get(timer.topic)
         if tracked is None:
             return
         over = [peer for peer, until in tracked.awaited.items() if until <= now]
         for peer in over:
             self._out.record(_control(tracked.topic, peer, "lost"))
-        self._remove(tracked, over, now)
+        self._remove_nodes(tracked, over, now)
         if tracked.awaited:
             self._out.set_timer(min(tracked.awaited.values()) - now, AwaitDue(tracked.topic))
 
     @on_timer(ForgetDue)
     def forget_failures(self, timer: ForgetDue, now: float) -> None:
-        """Let pairs whose link failed long ago be chosen again."""
+        """Let pairs whose link failed long ago be paired again."""
         tracked = self._topics.get(timer.topic)
         if tracked is None:
             return
-        self._instruct(tracked, tracked.forget_failures(now), now)
-        following = tracked.next_forgetting()
+        self._instruct_nodes(tracked, tracked.forget_failures(now), now)
+        following = tracked.next_forgetting_at()
         if following is not None:
             self._out.set_timer(following - now, ForgetDue(tracked.topic))
 
     @on_timer(StorageDue)
     def tell_storage(self, timer: StorageDue, now: float) -> None:
-        """Tell those of a topic who know of storage nodes that have gone, or of too few."""
+        """Instruct the nodes of a topic that know of storage nodes that have left, or of too few."""
         tracked = self._topics.get(timer.topic)
         if tracked is not None:
-            self._instruct(tracked, tracked.with_old_storage(), now)
+            self._instruct_nodes(tracked, tracked.find_misinformed(), now)
 
     @on_timer(NearDue)
     def exchange_links(self, timer: NearDue, now: float) -> None:
@@ -268,28 +314,28 @@ class Tracker(Part):
         if tracked is None:
             return
         changed: list[PeerId] = []
-        if not tracked.settling:
+        if not tracked.is_settling:
             for _ in range(_RELAXATIONS):
-                self._coordinates.relax(tracked.topology)
-            changed = tracked.near_links.round(self._coordinates.estimate)
-        self._instruct(tracked, changed, now)
+                self._coordinates.relax_nodes(tracked.graph)
+            changed = tracked.near_links.exchange_links(self._coordinates.estimate_rtt)
+        self._instruct_nodes(tracked, changed, now)
         self._out.set_timer(self._config.near_period, NearDue(tracked.topic))
 
     # Topics.
 
-    def _await(self, tracked: Tracked, peer: PeerId, seconds: float, now: float) -> None:
+    def _keep_place(self, tracked: TrackedTopic, peer: PeerId, seconds: float, now: float) -> None:
         first = min(tracked.awaited.values(), default=None)
-        tracked.lose(peer, now + seconds)
+        tracked.keep_place(peer, now + seconds)
         if first is None or first > now + seconds:
             self._out.set_timer(seconds, AwaitDue(tracked.topic))
 
-    def _remove(self, tracked: Tracked, peers: Iterable[PeerId], now: float) -> None:
-        """Nodes have left for good; those next to them find others."""
+    def _remove_nodes(self, tracked: TrackedTopic, peers: Iterable[PeerId], now: float) -> None:
+        """Remove nodes that have left for good; their neighbours get others."""
         changed: dict[PeerId, None] = {}
         is_storage_gone = False
         for peer in peers:
             is_storage_gone = is_storage_gone or peer in tracked.storage
-            changed.update(dict.fromkeys(tracked.leave(peer)))
+            changed.update(dict.fromkeys(tracked.remove_node(peer)))
             node = self._nodes.get(peer)
             if node is not None:
                 node.topics.pop(tracked.topic, None)
@@ -301,15 +347,15 @@ class Tracker(Part):
             return
         if is_storage_gone:
             self._out.set_timer(_STORAGE_DELAY, StorageDue(tracked.topic))
-        self._instruct(tracked, [peer for peer in changed if peer in tracked.places], now)
+        self._instruct_nodes(tracked, [peer for peer in changed if peer in tracked.places], now)
 
     def _forget_if_gone(self, peer: PeerId) -> None:
         node = self._nodes[peer]
         if not node.linked and not node.topics:
             del self._nodes[peer]
-            self._coordinates.forget(peer)
+            self._coordinates.forget_node(peer)
 
-    def _believe(self, peer: PeerId, status: TopicStatus, now: float) -> None:
+    def _believe_status(self, peer: PeerId, status: TopicStatus, now: float) -> None:
         topic = status.topic
         tracked = self._topics.get(topic)
         if tracked is None or peer not in tracked.places:
@@ -318,19 +364,19 @@ class Tracker(Part):
         if self._config.control is not Control.NAIVE:
             self._out.record(_rejected(topic, peer, Reason.UNSUPPORTED, "status"))
             return
-        self._learn(tracked, peer, status)
+        self._learn_rtts(tracked, peer, status)
         self._out.record(_control(topic, peer, "status"))
-        if not tracked.settling:
-            changed = tracked.topology.reported(peer, (neighbor.peer for neighbor in status.neighbors))
-            self._instruct(tracked, changed, now)
+        if not tracked.is_settling:
+            changed = tracked.graph.believe_report(peer, (neighbor.peer for neighbor in status.neighbors))
+            self._instruct_nodes(tracked, changed, now)
 
-    def _learn(self, tracked: Tracked, peer: PeerId, status: TopicStatus) -> None:
+    def _learn_rtts(self, tracked: TrackedTopic, peer: PeerId, status: TopicStatus) -> None:
         for other, rtt in tracked.note_rtts(peer, status.neighbors):
-            self._coordinates.observe(peer, other, rtt)
+            self._coordinates.observe_rtt(peer, other, rtt)
 
-    def _instruct(self, tracked: Tracked, peers: Iterable[PeerId], now: float) -> None:
-        """Tell nodes that are here who their neighbours are; nothing while a take-over settles."""
-        if tracked.settling:
+    def _instruct_nodes(self, tracked: TrackedTopic, peers: Iterable[PeerId], now: float) -> None:
+        """Send the present nodes their neighbours; send nothing while a take-over settles."""
+        if tracked.is_settling:
             return
         for peer in dict.fromkeys(peers):
             if peer in tracked.awaited:
@@ -340,19 +386,19 @@ class Tracker(Part):
             place.counter = node.counter
             place.told_at = now
             place.told_storage = tracked.storage_for(peer)
-            neighbors = tuple(self._contact(other) for other in tracked.topology.neighbors(peer))
-            storage = tuple(self._contact(other) for other in place.told_storage)
+            neighbors = tuple(self._contact_of(other) for other in tracked.graph.neighbors(peer))
+            storage = tuple(self._contact_of(other) for other in place.told_storage)
             self._out.send(peer, Instruction(tracked.topic, place.counter, neighbors, storage))
             self._out.record(_control(tracked.topic, peer, f"instruction {place.counter}"))
 
-    def _is_full(self, tracked: Tracked | None, peer: PeerId) -> bool:
+    def _is_full(self, tracked: TrackedTopic | None, peer: PeerId) -> bool:
         if tracked is None:
             return len(self._topics) >= self._config.max_topics
         return peer not in tracked.places and len(tracked.places) >= self._config.max_nodes
 
-    def _contact(self, peer: PeerId) -> Contact:
+    def _contact_of(self, peer: PeerId) -> Contact:
         node = self._nodes.get(peer)
-        return Contact(peer) if node is None else node.contact(peer)
+        return Contact(peer) if node is None else node.contact
 
 
 def _control(topic: TopicId, peer: PeerId, note: str) -> Record:

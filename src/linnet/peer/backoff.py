@@ -1,8 +1,8 @@
-"""When a peer that does not answer is dialled again: ever later, and never more than a few times a minute.
+"""Decides when to dial again a peer that does not answer: ever later, never more than a few times a minute.
 
-This outlives the wish for a link. Parts let go of a peer that does not answer and turn to it again as they
-like; what it costs the network is decided here. It outlives the process as well: after a start a peer is
-tried at once, and if it still does not answer the pause goes on growing from where it was.
+The back-off outlives the request for a link: parts may release such a peer and ask for it again as they like,
+but the cost to the network is bounded here. It also outlives the process: after a start a peer is tried at
+once, and if it still does not answer, the pause goes on growing from where it was.
 """
 
 from __future__ import annotations
@@ -20,40 +20,37 @@ from linnet.peer.config import LinkConfig
 WINDOW = 60.0
 """Seconds in which dials are counted."""
 LASTING = 1.0
-"""Seconds that a link has to last to count as an answer: one that closes at once is no better than none."""
+"""Seconds that a link must last to count as an answer: one that closes at once is no better than none."""
 REMEMBERED = 4096
-"""Peers whose failures are remembered; beyond this the oldest are forgotten."""
+"""The most peers whose failures are remembered; beyond this the oldest are forgotten."""
 
 _HINTS = 16
-"""Addresses of one peer that are known to have been tried: more than one message can name."""
+"""The most tried addresses that are remembered of a peer: more than one message can name."""
 
 _CELLS = "dialed"
 
 
 class _Kept(Struct, array_like=True, gc=False):
-    """What outlives the process, of one peer."""
+    """The state of one peer that outlives the process."""
 
     times: tuple[float, ...] = ()
     """When it was dialled, the latest last."""
     hints: tuple[str, ...] = ()
-    """Where it was dialled since it last answered, the latest first."""
+    """The addresses at which it was dialled since it last answered, the latest first."""
     backoff: float = 0.0
     """The pause before the last attempt."""
     since: float | None = None
-    """When it first did not answer."""
+    """When it first failed to answer."""
     reason: Reason | None = None
-    """Why not, the last time."""
+    """The reason of the latest failure."""
 
 
-class _Attempts:
-    """What came of dialling one peer since it last answered."""
+class _Attempts(Struct, eq=False):
+    """The attempts to dial one peer since it last answered."""
 
-    __slots__ = ("due", "kept")
-
-    def __init__(self, kept: _Kept) -> None:
-        self.kept = kept
-        self.due = 0.0
-        """Before this it is not dialled there again. A start forgets it: the other may be back."""
+    kept: _Kept
+    due: float = 0.0
+    """The earliest time to dial it there again. A restart forgets it: the peer may be back."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -61,7 +58,7 @@ _decode = msgspec.msgpack.Decoder(_Kept).decode
 
 
 class Backoff:
-    """Peers that were dialled and did not answer yet, or not for long."""
+    """Tracks the peers that were dialled and have not answered yet, or only briefly."""
 
     def __init__(self, config: LinkConfig, rng: Random, cells: Cells | None = None) -> None:
         self._config = config
@@ -71,12 +68,12 @@ class Backoff:
         self._attempts = {PeerId(key): _Attempts(_read(value)) for key, value in kept}
 
     def wait(self, peer: PeerId, hints: tuple[str, ...], now: float) -> float:
-        """Seconds until a peer may be dialled at these addresses; 0: at once."""
+        """Return the seconds until a peer may be dialled at these addresses; 0: at once."""
         attempts = self._attempts.get(peer)
         if attempts is None:
             return 0.0
         kept = attempts.kept
-        # The clock may have been set since the last start: what is to come has not been.
+        # The clock may have been set since the last start: drop dials that lie in the future.
         recent = kept.times = tuple(at for at in kept.times if now - WINDOW < at <= now)
         is_new = any(hint not in kept.hints for hint in hints)
         is_wrong = attempts.due - now > 1.5 * kept.backoff  # the clock was put back since
@@ -87,7 +84,7 @@ class Backoff:
         return max(0.0, due - now)
 
     def dialed(self, peer: PeerId, hints: tuple[str, ...], now: float) -> None:
-        """A peer is dialled, as soon as this is durable."""
+        """Note that a peer is dialled, as soon as this is durable."""
         attempts = self._attempts.pop(peer, None) or _Attempts(_Kept())
         self._attempts[peer] = attempts
         kept = attempts.kept
@@ -101,7 +98,7 @@ class Backoff:
     def failed(
         self, peer: PeerId, hints: tuple[str, ...], now: float, least: float, reason: Reason | None = None
     ) -> None:
-        """It did not answer, or its link is gone: the next pause is twice as long, and `least` at least."""
+        """Note that a peer did not answer or its link is gone: double the next pause, to `least` at least."""
         attempts = self._attempts.get(peer)
         if attempts is None:
             attempts = self._attempts[peer] = _Attempts(_Kept())
@@ -116,16 +113,16 @@ class Backoff:
         self._bound()
 
     def forgive(self, peer: PeerId) -> None:
-        """It answered, or whoever runs the node wants it tried at once."""
+        """Forget the failures of a peer: it has answered, or the user wants it tried at once."""
         if self._attempts.pop(peer, None) is not None and self._cells is not None:
             self._cells.delete(_CELLS, peer)
 
     def is_tried(self, peer: PeerId) -> bool:
-        """Whether a peer was dialled and did not answer yet, or not for long."""
+        """Return whether a peer was dialled and has not answered yet, or only briefly."""
         return peer in self._attempts
 
     def since(self, peer: PeerId) -> float | None:
-        """Since when a peer does not answer."""
+        """Return when a peer stopped answering."""
         attempts = self._attempts.get(peer)
         return None if attempts is None else attempts.kept.since
 
@@ -134,7 +131,7 @@ class Backoff:
             self._cells.put(_CELLS, peer, _encode(kept))
 
     def failing(self) -> list[tuple[PeerId, float, Reason | None]]:
-        """Who does not answer, since when, and why not the last time."""
+        """Return the peers that do not answer, since when, and the latest reason."""
         tried = [(peer, each.kept) for peer, each in self._attempts.items()]
         return [(peer, kept.since, kept.reason) for peer, kept in tried if kept.since is not None]
 

@@ -1,16 +1,15 @@
-"""The closed unions of the node machine: all that can happen to it, all that it can ask.
+"""The closed unions of the node machine: all its inputs and all its effects.
 
-A driver handles every member of `Effect`; mypy tells it which one it forgot.
+A driver handles every member of `Effect`; mypy reports one that it forgot.
 """
 
 from __future__ import annotations
 
 from typing import Protocol, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from linnet.content.commands import ContentCommand, ContentItem, ContentResult, InGroups
-from linnet.content.fast.commands import FastCommand, FastResult
+from linnet.content.commands import ContentItem, InGroups
 from linnet.core.effects import (
     AfterCommit,
     Announce,
@@ -44,74 +43,70 @@ from linnet.core.inputs import (
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
-from linnet.delivery.commands import Declined, Done
 from linnet.delivery.items import Item
-from linnet.edge.commands import LanCommand, LanStatus
-from linnet.edge.proxy_commands import EdgeStatus, ProxyCommand
-from linnet.names.commands import NamesCommand, NamesResult
-from linnet.overlay.tracked import Graph
-from linnet.overlay.trackerless.commands import TrackerlessCommand, TrackerlessResult
+from linnet.machine.commands import Command, Done
+from linnet.overlay.tracked_topic import Graph
 from linnet.peer.whereabouts import Company
-from linnet.places.commands import PlaceCommand, PlaceResult
 from linnet.places.items import PlaceItem
-from linnet.rooms.commands import RoomCommand
-from linnet.rooms.results import RoomResult, RoomStatus
-from linnet.streams.commands import StreamCommand, StreamResult, StreamStatus
+from linnet.rooms.commands import RoomStatus
+from linnet.streams.commands import StreamStatus
 from linnet.trace.records import Record
 
 
-class Start(Struct, frozen=True, gc=False):
-    """Begin: link to trackers, join what is to be stored. Answered by `Done`."""
+class Start(Command[Done], frozen=True, gc=False):
+    """Start the node: link to trackers, join the streams to store."""
 
 
-class Stop(Struct, frozen=True, gc=False):
-    """Leave every topic and close every link in good order. Answered by `Done`."""
+class Stop(Command[Done], frozen=True, gc=False):
+    """Leave every topic and close every link in good order."""
 
 
-class Connect(Struct, frozen=True, gc=False):
-    """Keep a link to this peer until `Disconnect`. Answered by `Done`."""
+class Connect(Command[Done], frozen=True, gc=False):
+    """Keep a link to a peer until `Disconnect`; `ListPeers` shows whether it is open."""
 
     contact: Contact
 
 
-class Disconnect(Struct, frozen=True, gc=False):
-    """Let go of a link that was asked for. Answered by `Done`."""
+class Disconnect(Command[Done], frozen=True, gc=False):
+    """Stop keeping a link that was asked for with `Connect`."""
 
-    peer: PeerId
-
-
-class Block(Struct, frozen=True, gc=False):
-    """Have nothing to do with this device any more, or again. Answered by `Done`."""
-
-    peer: PeerId
-    blocked: bool
+    peer: PeerId = field(name="device")
 
 
-class Examine(Struct, frozen=True, gc=False):
-    """Tell how things stand. Answered by `NodeStatus`."""
+class Block(Command[Done], frozen=True, gc=False):
+    """Block a device, or unblock it."""
+
+    peer: PeerId = field(name="device")
+    blocked: bool = True
+
+
+class Examine(Command["NodeStatus"], frozen=True, gc=False):
+    """Report the state of the node."""
 
 
 class PeerStatus(Struct, frozen=True, gc=False):
-    """One link, open or wanted."""
+    """The state of one link, open or wanted."""
 
-    peer: PeerId
+    peer: PeerId = field(name="device")
     up: bool
     dialed: bool
     needed: tuple[str, ...]
-    """Purposes for which we hold it."""
+    """The purposes for which we hold it."""
     wanted: bool
-    """Whether the other end needs it."""
+    """Whether the peer needs it."""
     rtt: float | None
     since: float | None
     agent: str
     roles: tuple[str, ...]
     last_failure: Reason | None
     failing_since: float | None = None
-    """Since when it does not answer; None: it does, or was not dialled."""
+    """When it stopped answering; None: it answers, or was not dialled."""
+    needed_for: tuple[str, ...] = ()
+    """The same as `needed`, with names of streams, rooms and places instead of their topics."""
 
 
 class Unanswered(Struct, frozen=True, gc=False):
-    """A peer that does not answer and that no part wants at the moment: it is tried again now and then."""
+    """A peer that does not answer and that no part wants at present; it is tried again now and then."""
 
     peer: PeerId
     since: float
@@ -122,11 +117,11 @@ class HashTableStatus(Struct, frozen=True, gc=False):
     """This node's part in the hash table over the network."""
 
     known: int
-    """Nodes in its table."""
+    """The nodes in its table."""
     kept: int
-    """Records that it keeps for others."""
+    """Records that it keeps for other nodes."""
     placed: int
-    """Records of its own that it has others keep."""
+    """Its own records that other nodes keep."""
 
 
 class ContentStatus(Struct, frozen=True, gc=False):
@@ -135,13 +130,13 @@ class ContentStatus(Struct, frozen=True, gc=False):
     subscriptions: int
     filters: int
     rendezvous: tuple[str, ...]
-    """Attributes of which it is the rendezvous, as far as it knows."""
+    """The attributes for which it is the rendezvous node, as far as it knows."""
     arrivals: int
-    """Events that came to it as that."""
+    """Events that reached it as a rendezvous node."""
 
 
 class NodeStatus(Struct, frozen=True, gc=False):
-    """How things stand at this node."""
+    """The state of this node."""
 
     peer: PeerId
     author: bytes
@@ -160,44 +155,15 @@ class NodeStatus(Struct, frozen=True, gc=False):
     hash_table: HashTableStatus | None = None
     content: ContentStatus | None = None
     clocks: tuple[float, ...] = ()
-    """Seconds by which the clocks of linked peers are ahead of ours, as far as they said the time."""
+    """Seconds by which the clocks of linked peers are ahead of ours, as far as they told the time."""
     company: tuple[Company, ...] = ()
-    """Of each room, place and stream, who takes part as far as is known here."""
+    """For each room, place and stream, the known members."""
     unanswered: tuple[Unanswered, ...] = ()
-    """Who was dialled in vain and is not among `peers`."""
+    """Peers that do not answer and are not among `peers`."""
 
 
-Command: TypeAlias = (
-    StreamCommand
-    | RoomCommand
-    | LanCommand
-    | ProxyCommand
-    | TrackerlessCommand
-    | PlaceCommand
-    | NamesCommand
-    | ContentCommand
-    | FastCommand
-    | Start
-    | Stop
-    | Connect
-    | Disconnect
-    | Block
-    | Examine
-)
-Result: TypeAlias = (
-    StreamResult
-    | RoomResult
-    | LanStatus
-    | EdgeStatus
-    | TrackerlessResult
-    | PlaceResult
-    | NamesResult
-    | ContentResult
-    | FastResult
-    | NodeStatus
-    | Done
-    | Declined
-)
+AnyCommand: TypeAlias = Command[object]
+"""Any command of an application; its type tells the type of the answer."""
 
 Input: TypeAlias = (
     LinkUp
@@ -212,12 +178,12 @@ Input: TypeAlias = (
     | Met
     | NotMet
     | TimerFired[Timer]
-    | Asked[Command]
+    | Asked[AnyCommand]
 )
 Handed: TypeAlias = Item | PlaceItem | ContentItem | InGroups
-"""What subscriptions of all sorts are handed."""
+"""The items that subscriptions of all kinds are handed."""
 
-Promise: TypeAlias = Send[Message] | Dial | Deliver[Handed] | Reply[Result] | Record
+Promise: TypeAlias = Send[Message] | Dial | Deliver[Handed] | Reply[object] | Record
 Effect: TypeAlias = (
     Send[Message]
     | Dial
@@ -228,18 +194,18 @@ Effect: TypeAlias = (
     | SetTimer[Timer]
     | CancelTimer[Timer]
     | Deliver[Handed]
-    | Reply[Result]
+    | Reply[object]
     | Record
     | AfterCommit[Promise]
 )
 
 
 class NodeMachine(Protocol):
-    """What a driver drives: `linnet.peer.Peer`, or a small machine of a test."""
+    """What a driver runs: `linnet.peer.Peer`, or a small machine in a test."""
 
     @property
     def hello(self) -> Hello:
-        """What to say first on each link."""
+        """The first message on each link."""
 
     def handle(self, event: Input, now: float) -> list[Effect]:
         """Apply one input; the caller performs the effects, in order."""

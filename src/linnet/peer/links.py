@@ -1,15 +1,17 @@
-"""The links of a node: who needs which, when to dial again, who is alive, who misbehaves.
+"""The links of a node: which parts need them, when to dial again, which peers are alive or misbehave.
 
-The parts say `Hold` and `Release`; the first hold on a peer dials it, and a lost link is dialled
-again with back-off while anyone holds it. The back-off (`linnet.peer.backoff`) outlives the last release.
-Both ends tell each other whether they need the link; it closes when neither does, so a pair that shares
-several streams keeps one link until the last of them lets go (Juslenius 2021, section 4.1).
+Parts send `Hold` and `Release`; the first hold on a peer dials it, and a lost link is dialled again with
+back-off while any part holds it. The back-off (`linnet.peer.backoff`) outlives the last release. Both ends
+tell each other whether they need the link; it closes when neither does, so a pair that shares several streams
+keeps one link until the last of them releases it (Juslenius 2021, section 4.1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
+
+from msgspec import Struct
 
 from linnet.core.effects import Blame, Hold, Probe, Release
 from linnet.core.errors import Refused
@@ -18,30 +20,29 @@ from linnet.core.inputs import LinkUp
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.core.timers import Timer
-from linnet.delivery.commands import Done
-from linnet.machine.commands import BLOCKED_HERE
+from linnet.machine.commands import BLOCKED_HERE, Done
 from linnet.machine.outbox import Notice, Outbox
 from linnet.machine.part import Part, on_command, on_message, on_timer
 from linnet.peer.backoff import LASTING, Backoff
-from linnet.peer.clocks import MICROSECONDS, PeerClocks
 from linnet.peer.config import LinkConfig
 from linnet.peer.interface import Block, Connect, Disconnect, PeerStatus, Unanswered
 from linnet.peer.messages import Bye, Needed, Ping, Pong, Unsupported
 from linnet.trace.records import Kind, Record
 
+_MICROSECONDS = 1_000_000
 _BLOCKED = "blocked"
 """The cells of blocked peers."""
 _ASKED = "asked"
-"""The purpose of links that the application asked for."""
+"""The purpose of links that the application requested."""
 _OURSELVES = "this is the device of this node itself; name another's, as its linnet up prints"
 
 _GRAVE = (Reason.BAD_SIGNATURE, Reason.MALFORMED, Reason.FORKED_CHAIN)
-"""What nobody honest sends: each counts as an offence. Others may come of crossing messages, and
-count as control messages do."""
+"""Reasons that no honest node causes: each counts as an offence. Others may come from messages that crossed,
+and count as control messages do."""
 
 
 _SHUNNED = (Reason.FLOODING, Reason.FORGING, Reason.REPLAYING)
-"""Who was cut off for these is left alone for the longest back-off, whoever dials."""
+"""Reasons to cut off a peer: it is then left alone for the longest back-off, whoever dials."""
 
 
 class RedialDue(Timer, frozen=True):
@@ -51,7 +52,7 @@ class RedialDue(Timer, frozen=True):
 
 
 class ProbeDue(Timer, frozen=True):
-    """A peer may be tried again where it says it is."""
+    """Time to try a peer again at the addresses that it gives."""
 
     peer: PeerId
 
@@ -63,98 +64,95 @@ class IdleDue(Timer, frozen=True):
 
 
 class PingDue(Timer, frozen=True):
-    """A peer is to be pinged again, or its answer is overdue."""
+    """Time to ping a peer again, or its answer is overdue."""
 
     peer: PeerId
 
 
 class RoundTripMeasured(Notice, frozen=True, gc=False):
-    """How long a peer takes to answer, in seconds."""
+    """The time that a peer takes to answer, in seconds."""
 
     peer: PeerId
     seconds: float
 
 
-class _Link:
-    """What is known of one peer."""
+class _Link(Struct, eq=False):
+    """The state of one peer."""
 
-    __slots__ = (
-        "agent",
-        "allowance",
-        "dialed",
-        "dialing",
-        "failure",
-        "hints",
-        "holds",
-        "needed",
-        "offences",
-        "ping",
-        "pinged_at",
-        "pings_lost",
-        "roles",
-        "rtt",
-        "up_at",
-    )
-
-    def __init__(self) -> None:
-        self.holds: dict[str, None] = {}
-        self.hints: tuple[str, ...] = ()
-        self.up_at: float | None = None
-        self.dialed = False
-        self.dialing = False
-        self.needed = False
-        self.failure: Reason | None = None
-        self.ping = 0
-        self.pinged_at: float | None = None
-        self.pings_lost = 0
-        self.rtt: float | None = None
-        self.roles: tuple[str, ...] = ()
-        self.agent = ""
-        # Both as (amount left, when it was so): they fill up again with time.
-        self.allowance = (0.0, 0.0)
-        self.offences = (0.0, 0.0)
+    holds: dict[str, None] = {}
+    hints: tuple[str, ...] = ()
+    up_at: float | None = None
+    dialed: bool = False
+    dialing: bool = False
+    needed: bool = False
+    failure: Reason | None = None
+    ping: int = 0
+    pinged_at: float | None = None
+    pings_lost: int = 0
+    rtt: float | None = None
+    roles: tuple[str, ...] = ()
+    agent: str = ""
+    # Both as (amount left, time of that amount): they fill up again with time.
+    allowance: tuple[float, float] = (0.0, 0.0)
+    offences: tuple[float, float] = (0.0, 0.0)
 
     @property
     def is_wanted(self) -> bool:
-        """Whether somebody needs it, and nothing is done for it yet."""
+        """Whether some part needs it and it is neither open nor being dialled."""
         return bool(self.holds) and self.up_at is None and not self.dialing
 
 
-class Links(Part):
-    """All links of a node, open and wanted."""
+class PeerClocks:
+    """For each linked peer, how far its clock was ahead of ours when it last told the time.
 
-    def __init__(
-        self, ours: PeerId, config: LinkConfig, rng: Random, out: Outbox, cells: Cells | None = None
-    ) -> None:
-        self._ours = ours
+    Each event and each answer to a ping tells it. For `linnet doctor`, never for a decision.
+    """
+
+    def __init__(self) -> None:
+        self._ahead: dict[PeerId, float] = {}
+
+    def heard(self, peer: PeerId, sent_us: int, now: float) -> None:
+        """Note the peer's time in a message, which was under way for a moment."""
+        self._ahead[peer] = sent_us / _MICROSECONDS - now
+
+    def gone(self, peer: PeerId) -> None:
+        """Forget the clock of a peer whose link is gone."""
+        self._ahead.pop(peer, None)
+
+    def ahead(self) -> tuple[float, ...]:
+        """Return the seconds by which each clock is ahead, sorted."""
+        return tuple(sorted(self._ahead.values()))
+
+
+class Links(Part):
+    """All links of a node, open or wanted."""
+
+    def __init__(self, ours: PeerId, config: LinkConfig, rng: Random, out: Outbox, cells: Cells) -> None:
+        self.ours = ours
         self._config = config
         self._out = out
         self._backoff = Backoff(config, rng, cells)
-        # No dial before it is durable that it was made: a node that ends over a full disk, and is started
-        # over and over, would dial anew in each life.
-        self._attempts = out if cells is None else out.committed
-        # Not kept: each follows a link that the other has opened to us, so that no start by itself repeats
-        # any.
+        # Not kept over restarts: each probe follows a link that the peer has opened to us, so no start by
+        # itself repeats probes.
         self._probes = Backoff(config, rng)
         self._probes_waiting: dict[PeerId, Probe] = {}
         self._links: dict[PeerId, _Link] = {}
         self._cells = cells
-        blocked = () if cells is None else cells.scan(_BLOCKED)
-        self.blocked: dict[PeerId, None] = {PeerId(key): None for key, _ in blocked}
-        """With whom this node has nothing to do."""
+        self.blocked: dict[PeerId, None] = {PeerId(key): None for key, _ in cells.scan(_BLOCKED)}
+        """Peers with which this node has nothing to do."""
         self._is_asleep = False
         self.clocks = PeerClocks()
         self.reach: Callable[[PeerId, tuple[str, ...]], tuple[str, ...]] = lambda peer, hints: hints
-        """Which of the addresses of a peer may be dialled from here."""
+        """Returns which addresses of a peer may be dialled from here."""
         self.located: Callable[[PeerId, tuple[str, ...]], tuple[str, ...]] = lambda peer, hints: hints
-        """Where a peer is, by its own word and then by these hints."""
+        """Returns the addresses of a peer: those it signed itself, then these hints."""
         self.why_foreign: Callable[[PeerId], str | None] = lambda peer: None
-        """Why this node may have no link to a peer; None: it may."""
+        """Returns why this node may have no link to a peer; None: it may."""
         self._shunned: dict[PeerId, tuple[float, Reason]] = {}
-        """Until when, and why; the latest are last."""
+        """Until when each peer is shunned, and why; the latest are last."""
 
     def is_up(self, peer: PeerId) -> bool:
-        """Whether a link to this peer is open."""
+        """Return whether a link to this peer is open."""
         link = self._links.get(peer)
         return link is not None and link.up_at is not None
 
@@ -163,10 +161,10 @@ class Links(Part):
         """Peers with an open link."""
         return [peer for peer, link in self._links.items() if link.up_at is not None]
 
-    # What the parts want.
+    # Requests of the parts.
 
     def hold(self, hold: Hold, now: float) -> None:
-        """A part needs this link."""
+        """Hold a link for a part."""
         link = self._links.setdefault(hold.peer, _Link())
         first = not link.holds
         link.holds[hold.purpose] = None
@@ -179,17 +177,17 @@ class Links(Part):
             self._dial(hold.peer, link, now)
 
     def hasten(self, peer: PeerId) -> None:
-        """Whoever runs this node wants a peer tried at once, however often it did not answer."""
+        """Have a peer tried at once at the user's request, however often it did not answer."""
         self._backoff.forgive(peer)
 
     def seek(self, peer: PeerId, now: float) -> None:
-        """It was heard where a peer is: if it is needed it is dialled there at once."""
+        """Dial a peer at once at a newly learned address, if it is needed."""
         link = self._links.get(peer)
         if link is not None and link.is_wanted:
             self._dial(peer, link, now)
 
     def release(self, release: Release) -> None:
-        """A part needs this link no longer."""
+        """Release a part's hold on a link."""
         link = self._links.get(release.peer)
         if link is None or link.holds.pop(release.purpose, self) is self or link.holds:
             return
@@ -202,7 +200,7 @@ class Links(Part):
             self._out.set_timer(self._config.idle_timeout, IdleDue(release.peer))
 
     def blame(self, blame: Blame, now: float) -> None:
-        """A peer sent what it must not; too much of that ends its link."""
+        """Count an offence of a peer; too many close its link."""
         link = self._links.get(blame.peer)
         if link is None or link.up_at is None:
             return
@@ -217,7 +215,7 @@ class Links(Part):
             self._out.hang_up(blame.peer, Reason.FORGING)
 
     def probe(self, probe: Probe, now: float) -> None:
-        """A tracker asks whether a peer answers where it says it is; who names ever new addresses waits."""
+        """Dial a peer for a tracker to see if it answers; one that names ever new addresses waits."""
         peer = probe.peer
         wait = self._probes.wait(peer, probe.hints, now)
         if wait <= 0:
@@ -231,14 +229,14 @@ class Links(Part):
 
     @on_command(Connect)
     def connect(self, request: int, command: Connect, now: float) -> None:
-        """Keep a link to a peer for the application."""
+        """Keep a link to a peer at the application's request."""
         peer, hints = command.contact.peer, command.contact.hints
         if (why := self.why_foreign(peer)) is not None:
             raise Refused(Reason.NOT_ALLOWED, why)
         if peer in self.blocked:
             raise Refused(Reason.BLOCKED, BLOCKED_HERE)
-        if peer == self._ours:
-            # It would be answered by nothing: what a node says to itself never comes to a link.
+        if peer == self.ours:
+            # There would be no link: what a node sends to itself never leaves it.
             raise Refused(Reason.MALFORMED, _OURSELVES)
         self.hasten(peer)
         self._out.hold(peer, hints, _ASKED)
@@ -246,24 +244,24 @@ class Links(Part):
 
     @on_command(Disconnect)
     def disconnect(self, request: int, command: Disconnect, now: float) -> None:
-        """Let go of a link that the application wanted."""
+        """Release a link that the application wanted."""
         self._out.release(command.peer, _ASKED)
         self._out.reply(request, Done())
 
     @on_command(Block)
     def set_blocked(self, request: int, command: Block, now: float) -> None:
-        """Have nothing to do with a peer any more, or again, from when that is written down."""
-        if command.blocked and command.peer == self._ours:
+        """Block or unblock a peer; answered once that is written."""
+        if command.blocked and command.peer == self.ours:
             raise Refused(Reason.MALFORMED, _OURSELVES)
-        if self._cells is not None and command.blocked:
+        if command.blocked:
             self._cells.put(_BLOCKED, command.peer, b"1")
-        elif self._cells is not None:
+        else:
             self._cells.delete(_BLOCKED, command.peer)
         self.block(command.peer, command.blocked, now)
         self._out.committed.reply(request, Done())
 
     def block(self, peer: PeerId, blocked: bool, now: float) -> None:
-        """Close the link to a peer and take no other, or take links again."""
+        """Close the link to a peer and accept no other, or accept links again."""
         if not blocked:
             self.blocked.pop(peer, None)
             link = self._links.get(peer)
@@ -275,21 +273,21 @@ class Links(Part):
             self._out.hang_up(peer, Reason.BLOCKED)
 
     def sleep(self) -> None:
-        """Close every link and dial nobody, until `wake`; who holds which is remembered."""
+        """Close every link and dial nobody until `wake`; holds are remembered."""
         self._is_asleep = True
         for peer in self.up:
             self._out.hang_up(peer, Reason.NOT_NEEDED)
 
     def wake(self, now: float) -> None:
-        """Dial whoever is held, at once."""
+        """Dial every held peer at once."""
         self._is_asleep = False
         for peer, link in self._links.items():
             self._dial_now(peer, link, now)
 
-    # What happens.
+    # Inputs.
 
     def link_up(self, event: LinkUp, now: float) -> bool:
-        """A link is open; returns whether it may stay."""
+        """Note that a link is open; return whether it may stay."""
         objection = self._objection(event.peer, now)
         if objection is not None:
             self._out.hang_up(event.peer, objection)
@@ -313,7 +311,7 @@ class Links(Part):
         return True
 
     def link_down(self, peer: PeerId, reason: Reason, now: float) -> None:
-        """A link is gone; it is dialled again if it is needed here."""
+        """Note that a link is gone; dial again if it is needed here."""
         self.clocks.gone(peer)
         if reason in _SHUNNED and self.is_up(peer):
             self._shun(peer, reason, now)
@@ -323,21 +321,26 @@ class Links(Part):
             if not link.holds and reason not in _SHUNNED:
                 del self._links[peer]
                 return
+        if link is not None and link.up_at is not None and not link.holds and reason is Reason.NOT_NEEDED:
+            # Both ends had what they wanted: a link for one request is no failure, however short it was.
+            self._backoff.forgive(peer)
+            del self._links[peer]
+            return
         self._lose(peer, reason, now)
 
     def dial_failed(self, peer: PeerId, reason: Reason, now: float) -> None:
-        """No link came of dialling."""
+        """Note that dialling a peer failed."""
         self._lose(peer, reason, now)
 
     @on_message(Ping)
     def answer_ping(self, peer: PeerId, message: Ping, now: float) -> None:
-        """A linked peer asks whether we are there."""
+        """Answer a linked peer's ping."""
         if peer in self._links:
-            self._out.send(peer, Pong(message.number, max(0, int(now * MICROSECONDS))))
+            self._out.send(peer, Pong(message.number, max(0, int(now * _MICROSECONDS))))
 
     @on_message(Pong)
     def handle_pong(self, peer: PeerId, message: Pong, now: float) -> None:
-        """A peer is there."""
+        """Measure the round-trip time with a peer's answer to a ping."""
         self._measure_round_trip(peer, message, now)
         if (seconds := self.rtt(peer)) is not None:
             self._out.notify(RoundTripMeasured(peer, seconds))
@@ -357,7 +360,7 @@ class Links(Part):
 
     @on_message(Needed)
     def note_need(self, peer: PeerId, message: Needed, now: float) -> None:
-        """The other end needs the link, or needs it no longer."""
+        """Note whether the other end needs the link."""
         link = self._links.get(peer)
         if link is None:
             return
@@ -367,19 +370,19 @@ class Links(Part):
 
     @on_message(Bye)
     def ignore_farewell(self, peer: PeerId, message: Bye, now: float) -> None:
-        """The driver has read the reason; the link goes down by itself."""
+        """Ignore a farewell: the driver has read the reason, and the link goes down by itself."""
 
     @on_message(Unsupported)
     def ignore_complaint(self, peer: PeerId, message: Unsupported, now: float) -> None:
-        """A newer message was not understood; its sender falls back by itself."""
+        """Ignore that a newer message was not understood: its sender falls back by itself."""
 
     def rtt(self, peer: PeerId) -> float | None:
-        """The round-trip time of a link, if it was measured."""
+        """Return the round-trip time of a link, if it was measured."""
         link = self._links.get(peer)
         return None if link is None else link.rtt
 
     def spend(self, peer: PeerId, now: float) -> bool:
-        """Count a control message of a peer; whether it is within what a peer may send."""
+        """Count a control message of a peer; return whether the peer is within its allowance."""
         link = self._links.get(peer)
         if link is None:
             return True
@@ -427,7 +430,7 @@ class Links(Part):
         self._ping(timer.peer, link, now)
 
     def status(self) -> tuple[PeerStatus, ...]:
-        """Every link, open or wanted."""
+        """Describe every link, open or wanted."""
         return tuple(
             PeerStatus(
                 peer,
@@ -446,12 +449,12 @@ class Links(Part):
         )
 
     def unanswered(self) -> tuple[Unanswered, ...]:
-        """Peers that do not answer and that are not wanted at the moment."""
+        """Describe the peers that do not answer and that no part wants at present."""
         failing = self._backoff.failing()
         return tuple(Unanswered(*each) for each in failing if each[0] not in self._links)
 
     def _objection(self, peer: PeerId, now: float) -> Reason | None:
-        """Why there may be no link to this peer, whoever dialled."""
+        """Return why there may be no link to this peer, whoever dialled."""
         if peer in self.blocked:
             return Reason.BLOCKED
         if self._is_asleep:
@@ -481,7 +484,7 @@ class Links(Part):
             del self._shunned[next(iter(self._shunned))]
 
     def _dial_now(self, peer: PeerId, link: _Link, now: float) -> None:
-        """Dial a peer that is held and was left alone for a while."""
+        """Dial at once a held peer that was left alone for a while."""
         if link.is_wanted:
             self._backoff.forgive(peer)
             self._dial(peer, link, now)
@@ -490,7 +493,7 @@ class Links(Part):
         """Dial a peer, or wait until it may be dialled again."""
         hints = self._hints(peer, link)
         if peer in self.blocked or not hints or self._is_asleep:
-            # Without an address the other end has to open the link: it is told to as we are.
+            # Without an address the other end has to open the link, as it is told to.
             return
         wait = self._backoff.wait(peer, hints, now)
         if wait > 0:
@@ -498,7 +501,9 @@ class Links(Part):
             return
         self._backoff.dialed(peer, hints, now)
         link.dialing = True
-        self._attempts.dial(peer, hints)
+        # Not before it is durable that we dialled: a node that ends because its disk is full, and is
+        # restarted over and over, would dial anew each time.
+        self._out.committed.dial(peer, hints)
 
     def _hints(self, peer: PeerId, link: _Link) -> tuple[str, ...]:
         return self.reach(peer, self.located(peer, link.hints))

@@ -1,4 +1,4 @@
-"""Local networks, as the node machine has them: the policy always, presence where it is configured."""
+"""The node's part for local networks: the policy is always there, presence only where it is configured."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from linnet.core.errors import Refused
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.inputs import Heard, Met, NetworkIs, NotMet
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Done
 from linnet.delivery.context import Context
+from linnet.edge.announcement import CORE, node_secret
 from linnet.edge.commands import AllowOnNetwork, ExamineLan, LanStatus
 from linnet.edge.config import PresenceConfig
-from linnet.edge.lan_keys import CORE, node_secret
+from linnet.edge.lan_policy import LanPolicy
 from linnet.edge.notices import LanChange, LanChanged
-from linnet.edge.policy import LanPolicy
 from linnet.edge.presence import AnnounceDue, ExpireDue, MeetDue, Presence, RefusalsDue
+from linnet.machine.commands import Done
 from linnet.machine.outbox import Outbox
 from linnet.machine.part import Part, on_command, on_input, on_timer
 
@@ -23,7 +23,7 @@ LanInput = NetworkIs | Heard | Met | NotMet
 
 
 class LocalNetworks(Part):
-    """The switches of topics on networks, and who is on those that this device is on."""
+    """Holds the switches of topics on networks, and tracks the devices on our local networks."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class LocalNetworks(Part):
         out: Outbox,
         announced: Callable[[bytes, float], None],
     ) -> None:
-        """`announced` is called for each network that is told that we are there, with the time."""
+        """`announced` is called with each network and time at which we announce ourselves."""
         self._out = out
         self._announced = announced
         self.policy = LanPolicy(context.store.cells)
@@ -43,22 +43,22 @@ class LocalNetworks(Part):
 
     @on_input(NetworkIs)
     def handle_network(self, event: NetworkIs, now: float) -> None:
-        """This device came to a network, or left it."""
+        """Handle that this device joined or left networks."""
         self._handle(event, now)
 
     @on_input(Heard)
     def handle_datagram(self, event: Heard, now: float) -> None:
-        """Somebody on a network says that it is there."""
+        """Handle an announcement that was heard on a network."""
         self._handle(event, now)
 
     @on_input(Met)
     def handle_meeting(self, event: Met, now: float) -> None:
-        """Somebody on a network has shown who it is."""
+        """Handle that a node on a network has proved its identity."""
         self._handle(event, now)
 
     @on_input(NotMet)
     def handle_no_meeting(self, event: NotMet, now: float) -> None:
-        """Somebody on a network did not show who it is."""
+        """Handle that a node on a network did not prove its identity."""
         self._handle(event, now)
 
     def _handle(self, event: LanInput, now: float) -> None:
@@ -67,64 +67,68 @@ class LocalNetworks(Part):
 
     @on_timer(AnnounceDue)
     def announce(self, timer: AnnounceDue, now: float) -> None:
-        """It is our turn on a network."""
-        if self.presence is not None and self.presence.announce(timer.network, now):
+        """Announce ourselves on a network when our turn comes."""
+        if self.presence is not None and self.presence.announce_node(timer.network, now):
             self._announced(timer.network, now)
 
     @on_timer(ExpireDue)
     def expire(self, timer: ExpireDue, now: float) -> None:
-        """Somebody on a network may be gone."""
+        """Drop the nodes on a network whose announcements have stopped."""
         if self.presence is not None:
-            self._tell(self.presence.expire(timer.network, now))
+            self._tell(self.presence.drop_expired(timer.network, now))
 
     @on_timer(MeetDue)
     def meet(self, timer: MeetDue, now: float) -> None:
-        """Somebody on a network is to be met."""
+        """Meet the nodes on a network whose time has come."""
         if self.presence is not None:
-            self.presence.meet(timer.network, now)
+            self.presence.meet_nodes(timer.network, now)
 
     @on_timer(RefusalsDue)
     def end_refusals(self, timer: RefusalsDue, now: float) -> None:
-        """What was refused lately is counted."""
+        """Record the refusals that were counted in the window."""
         if self.presence is not None:
-            self.presence.end_refusals()
+            self.presence.refusals.end_window()
 
     def is_here(self, peer: PeerId) -> bool:
-        """Whether a device is on some local network with us."""
+        """Return whether a device is on some local network with us."""
         return self.presence is not None and bool(self.presence.networks_of(peer))
 
     def allowed_with(self, peer: PeerId) -> tuple[TopicId, ...]:
-        """Topics that a device may learn of: those allowed on any network that we share with it."""
+        """Return the topics that a device may learn of: those allowed on any network we share with it."""
         shared = () if self.presence is None else self.presence.networks_of(peer)
-        return tuple(dict.fromkeys(topic for network in shared for topic in self.policy.allowed(network)))
+        return tuple(
+            dict.fromkeys(topic for network in shared for topic in self.policy.allowed_topics(network))
+        )
 
     @property
     def spoken(self) -> tuple[TopicId, ...]:
-        """Topics that are allowed on any of the networks that this device is on."""
-        here = () if self.presence is None else self.presence.here
-        return tuple(dict.fromkeys(topic for network in here for topic in self.policy.allowed(network)))
+        """Topics that are allowed on any of this device's networks."""
+        here = () if self.presence is None else self.presence.networks
+        return tuple(
+            dict.fromkeys(topic for network in here for topic in self.policy.allowed_topics(network))
+        )
 
     @on_command(ExamineLan)
     def tell_status(self, request: int, command: ExamineLan, now: float) -> None:
-        """How things stand on local networks."""
+        """Describe the state of local networks."""
         status = LanStatus((), is_enabled=False) if self.presence is None else self.presence.status()
         self._out.reply(request, status)
 
     @on_command(AllowOnNetwork)
     def set_switch(self, request: int, command: AllowOnNetwork, now: float) -> None:
-        """Let a topic be spoken of on a network, or not."""
+        """Allow or deny a topic on a network."""
         topic, network, is_allowed = command.topic, command.network, command.is_allowed
         changes: list[LanChange] = []
         if self.presence is not None:
-            changes = self.presence.allow(topic, network, is_allowed, now)
+            changes = self.presence.set_switch(topic, network, is_allowed, now)
         elif is_allowed and network != CORE:
             raise Refused(Reason.UNSUPPORTED, "this node leaves local networks alone: [lan] enabled = false")
         else:
-            switch = self.policy.allow if is_allowed else self.policy.deny
+            switch = self.policy.allow_topic if is_allowed else self.policy.deny_topic
             switch(topic, network)
         self._out.committed.reply(request, Done())
         self._tell(changes)
 
     def _tell(self, changes: Iterable[LanChange]) -> None:
-        """Also if nobody came or left: other topics may be spoken of now."""
+        """Notify other parts, even if no node came or left: other topics may be allowed now."""
         self._out.notify(LanChanged(tuple(changes)))

@@ -1,16 +1,17 @@
-"""Where devices may be dialled, in their own signed words, which anyone may carry on.
+"""The addresses of devices, in records that they sign themselves and anyone may pass on.
 
 A device signs its addresses with a number that grows when they change; the largest number wins, so that no
-clock decides. It tells those with whom it shares a room, a place or a stream, and they tell the others who
-take part in the same, and nobody else: so two who have moved find each other by whoever both still find, a
-member, a relay or a guest (decision 0023). In rooms that is how members of one relay meet. In places and
-streams, where others name fresh addresses anyway, only devices that have moved are told of.
+clock decides. It sends the record to those that share a room, a place or a stream with it, and they pass it
+on to the others in the same topic, and to nobody else: so two devices that have both moved find each other
+through anyone that both still find, a member, a relay or a guest (decision 0023). In rooms, members of one
+relay meet in this way. In places and streams, where others name fresh addresses anyway, only devices that
+have moved are told of.
 
-Whoever has moved turns to those whose words it has, until they were told: a relay or a host is not looked for
-anywhere else than where it was.
+A device that has moved dials those whose records it has, until they know: a relay or a host is looked for
+only where it was.
 
-What is heard is checked before it is used, and kept over restarts. When a device is dialled, its own words
-come before whatever else is known of it.
+Records are checked before they are used, and kept over restarts. When a device is dialled, its own record
+comes before all other hints.
 """
 
 from __future__ import annotations
@@ -44,30 +45,31 @@ from linnet.trace.records import Kind, Record
 
 PROTOCOL = "whereabouts"
 RECORDS = 64
-"""Devices of one topic that one message tells of: more than a room's mesh or a place's branch has."""
+"""The most devices of one topic in one message: more than a room's mesh or a place's branch has."""
 STRANGERS = 64
-"""Devices of one topic that nobody here has met and that others tell of; beyond this the first make way.
-Anyone who takes part could invent devices without end."""
+"""The most devices of one topic that others tell of and nobody here has met; beyond this the first are
+dropped. Anyone who takes part could invent devices without end."""
 KEPT = 4096
-"""Devices whose addresses are kept, of all topics; beyond this those heard of first are forgotten."""
+"""The most devices whose addresses are kept, of all topics; beyond this the oldest are forgotten."""
 FORGOTTEN = 90 * 86_400.0
-"""Seconds since they were heard after which addresses are not read back at a start."""
+"""Seconds after which addresses are not read back at a start."""
 LOOKS = (1.0, 3.0, 10.0, 30.0)
-"""Seconds until it is looked what a peer should be told, after its link came up or something new was heard.
-Several times: what two share shows only when they have greeted each other."""
+"""Seconds until we look what to tell a peer, after its link came up or a new record was heard. Several times:
+what two peers share shows only when they have greeted each other."""
 
 SOUGHT = 64
-"""Devices that one who has moved turns to at once, those heard of last."""
+"""The most devices that a device which has moved dials at once, those heard of last."""
 SEEKING, SEEK_AGAIN = 60.0, 540.0
-"""Seconds that it holds them, and that it lets pass before the next turn."""
+"""Seconds for which it holds them, and seconds until the next turn."""
 TURNS = 12
-"""Turns for one device while a process runs: two hours. Whoever is away for longer comes by itself."""
+"""The most turns for one device while a process runs: two hours. A device that is away for longer comes by
+itself."""
 
 FIRST = 1
 """The number of a device's first addresses. One with a larger number has moved."""
 
 _PURPOSE = "whereabouts"
-"""What links are held for."""
+"""The purpose for which links are held."""
 _TAG = b"linnet/whereabouts/1"
 _OWN, _HEARD = "whereabouts own", "whereabouts"
 _HINTS = 8
@@ -75,26 +77,26 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Whereabouts(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """A device and where it may be dialled, as it says itself; no addresses: nowhere, it only dials."""
+    """A device's signed statement of its addresses; without addresses it cannot be dialled."""
 
     peer: WirePeerId
     addresses: Hints
     number: Count
-    """Grows by one whenever the addresses change; the largest counts."""
+    """Grows by one whenever the addresses change; the largest number is valid."""
     at_ms: Count
-    """When it was signed, by the device's clock: for people. It decides nothing."""
+    """When it was signed, by the device's clock. It is for people and decides nothing."""
     sig: WireSignature
 
 
 class Located(Message, frozen=True, tag=170):
-    """These devices take part in a topic of ours, and may be dialled there."""
+    """Tells the addresses of devices that take part in a topic of ours."""
 
     topic: WireTopicId
     records: Annotated[tuple[Whereabouts, ...], Meta(max_length=RECORDS)]
 
     @property
     def cost(self) -> int:
-        """See `Message.cost`. Each address costs a signature: a message of many counts as many."""
+        """See `Message.cost`. Each record costs a signature check: a message of many counts as many."""
         return max(1, len(self.records))
 
 
@@ -102,44 +104,44 @@ class _Kept(Struct, frozen=True, array_like=True, gc=False):
     record: Whereabouts
     heard: float
     told: int = 0
-    """The number of our own word that it was told last."""
+    """The number of our own record that the device was last told."""
 
 
 class Company(Struct, frozen=True, gc=False):
-    """Who takes part in a topic of this node, as far as is known here."""
+    """The devices that take part in a topic of this node, as far as is known here."""
 
     topic: TopicId
     here: tuple[PeerId, ...]
-    """Who has shown to take part, on a link that is open: they are told, and believed."""
+    """Devices that have shown on an open link that they take part: we tell them, and believe them."""
     known: tuple[PeerId, ...] = ()
-    """Who else took part when it was met: they are told of, and not told."""
+    """Other devices that took part when they were met: we tell of them, but not them."""
     moved_only: bool = False
-    """Whether of others only those who have moved are told of."""
+    """Whether we tell only of others that have moved."""
     unless_moved: bool = True
-    """Whether we tell our own word though we have not moved."""
+    """Whether we tell our own record even if we have not moved."""
 
     def has(self, peer: PeerId) -> bool:
-        """Whether a device takes part as far as is known."""
+        """Return whether a device is known to take part."""
         return peer in self.here or peer in self.known
 
 
 class Learned(Notice, frozen=True, gc=False):
-    """A device of a topic may be dialled there, by its own word."""
+    """A device of a topic has told that it may be dialled at these addresses."""
 
     topic: TopicId
     contact: Contact
 
 
 class LookDue(Timer, frozen=True):
-    """Something is new since the last look at whom to tell what."""
+    """Records are new since the last look at which peers to tell."""
 
 
 class SeekDue(Timer, frozen=True):
-    """It is time to turn again to those who do not know that we have moved."""
+    """Time to dial again those that do not know yet that we have moved."""
 
 
 class LetGoDue(Timer, frozen=True):
-    """Those who were turned to were held for long enough."""
+    """Time to release those that we dialled to tell them that we have moved."""
 
 
 _decode_own = msgspec.msgpack.Decoder(Whereabouts).decode
@@ -147,7 +149,7 @@ _decode_kept = msgspec.msgpack.Decoder(_Kept).decode
 
 
 def sign(key: SigningKey, addresses: tuple[str, ...], number: int, at_ms: int) -> Whereabouts:
-    """The word of this device."""
+    """Sign this device's record."""
     peer = PeerId(key.public)
     return Whereabouts(peer, addresses, number, at_ms, key.sign(_signed(peer, addresses, number, at_ms)))
 
@@ -162,7 +164,7 @@ def _signed(peer: PeerId, addresses: tuple[str, ...], number: int, at_ms: int) -
 
 
 class AddressBook(Part):
-    """Our own word, those of others, and who was told what."""
+    """Keeps our own record and those of other devices, and tells peers about them."""
 
     def __init__(
         self,
@@ -173,7 +175,7 @@ class AddressBook(Part):
         company: Callable[[], Iterable[Company]],
         told: Callable[[PeerId, bool, float], None] = lambda peer, own, now: None,
     ) -> None:
-        """`told` is called for each device that somebody was told of, and whether that was our own."""
+        """`told` is called for each record that we send to a peer, with whether the record is our own."""
         self._key = key
         self._ours = PeerId(key.public)
         self._listens = listens[:_HINTS]
@@ -183,21 +185,21 @@ class AddressBook(Part):
         self._account = told
         self._own: Whereabouts | None = None
         self._heard: dict[PeerId, _Kept] = {}
-        """The latest are last."""
+        """Records of others; the latest are last."""
         self._strangers: dict[TopicId, dict[PeerId, None]] = {}
-        """Devices that were only told of, by topic, the latest last."""
+        """Devices that we were only told of, by topic, the latest last."""
         self._told: dict[PeerId, dict[PeerId, int]] = {}
-        """Peers with a link who understand, and of whom each was told, by which number."""
+        """Linked peers that speak this protocol, and the record numbers that each of them was told."""
         self._due: dict[PeerId, int] = {}
-        """Whom to look at, and how often that was done."""
+        """Peers to look at, and how often we did."""
         self._sought: tuple[PeerId, ...] = ()
         self._turns: dict[PeerId, int] = {}
 
     def start(self, now: float) -> None:
-        """Read back what was heard, and sign our own addresses if they are others than before."""
+        """Read back the stored records, and sign our own addresses if they have changed."""
         kept = [(PeerId(key), _decode_kept(value)) for key, value in self._cells.scan(_HEARD)]
         for peer, each in sorted(kept, key=lambda item: item[1].heard):
-            # What was heard in the future, by a clock that was wrong, was heard.
+            # A record that was heard in the future, by a clock that was wrong, was heard all the same.
             if now - each.heard < FORGOTTEN:
                 self._heard[peer] = each
             else:
@@ -211,14 +213,14 @@ class AddressBook(Part):
         self._hold_untold()
 
     def located(self, peer: PeerId, hints: tuple[str, ...]) -> tuple[str, ...]:
-        """Where to dial a device: at its own word first, then where others say."""
+        """Return the addresses at which to dial a device: its own record first, then these hints."""
         kept = self._heard.get(peer)
         if kept is None:
             return hints
         return tuple(dict.fromkeys((*kept.record.addresses, *hints)))[:_HINTS]
 
     def heard_of(self, peer: PeerId) -> Whereabouts | None:
-        """The latest word of a device, ours included."""
+        """Return the latest record of a device, ours included."""
         if peer == self._ours:
             return self._own
         kept = self._heard.get(peer)
@@ -226,7 +228,7 @@ class AddressBook(Part):
 
     @on_input(LinkUp)
     def handle_link_up(self, event: LinkUp, now: float) -> None:
-        """Look what to tell a peer, if it understands this."""
+        """Look what to tell a new peer, if it speaks this protocol."""
         if PROTOCOL in event.hello.protocols:
             self._told[event.peer] = {}
             self._look_at((event.peer,))
@@ -239,7 +241,7 @@ class AddressBook(Part):
 
     @on_timer(LookDue)
     def tell_company(self, timer: LookDue, now: float) -> None:
-        """Look whom to tell what, and tell it."""
+        """Send peers the records that they should know."""
         for company in self._company():
             for peer in company.here:
                 if peer in self._due:
@@ -249,12 +251,12 @@ class AddressBook(Part):
 
     @on_timer(SeekDue)
     def seek_untold(self, timer: SeekDue, now: float) -> None:
-        """Turn to those who do not know yet that we have moved."""
+        """Dial those that do not know yet that we have moved."""
         self._hold_untold()
 
     @on_timer(LetGoDue)
     def release_sought(self, timer: LetGoDue, now: float) -> None:
-        """Let go of those who were turned to, until the next turn."""
+        """Release those that we dialled, until the next turn."""
         for peer in self._sought:
             self._out.release(peer, _PURPOSE)
         self._sought = ()
@@ -262,7 +264,7 @@ class AddressBook(Part):
 
     @on_message(Located)
     def hear_addresses(self, peer: PeerId, message: Located, now: float) -> None:
-        """Take in where devices are, as somebody tells; what is new is noticed."""
+        """Take in records from a peer; notify other parts of new ones."""
         company = next((each for each in self._company() if each.topic == message.topic), None)
         if company is None or peer not in company.here:
             note = "addresses: its sender shares no such topic with us"
@@ -280,11 +282,11 @@ class AddressBook(Part):
                 if self.heard_of(word.peer) == word:
                     self._out.notify(Learned(message.topic, Contact(word.peer, word.addresses)))
             elif word.peer == peer and known != word:
-                # It has lost its memory: with its own word of before it finds a larger number.
+                # The device has lost its memory: its own earlier record lets it choose a larger number.
                 self._out.send(peer, Located(message.topic, (known,)))
 
     def _hear(self, peer: PeerId, word: Whereabouts, company: Company, now: float) -> None:
-        """Take in what is newer than what was known, if its device said so."""
+        """Take in a newer record, if its device signed it."""
         try:
             check(word)
         except RemoteError as error:
@@ -293,7 +295,7 @@ class AddressBook(Part):
             self._out.blame(peer, error.reason)
             return
         if self._is_ours(word):
-            # Said by this device before it lost its memory: what holds now needs a larger number.
+            # This device signed it before it lost its memory: the present record needs a larger number.
             self._sign(word.number + 1, now)
         else:
             self._keep(word, now)
@@ -302,7 +304,7 @@ class AddressBook(Part):
         self._look_at(self._told)
 
     def _is_newer(self, record: Whereabouts, known: Whereabouts) -> bool:
-        """Whether a word counts before the one that is known; of our own also another of the same number."""
+        """Return whether a record replaces the known one; for our own, the same number suffices."""
         is_other = self._is_ours(record) and record != known
         return record.number > known.number or (is_other and record.number == known.number)
 
@@ -362,7 +364,7 @@ class AddressBook(Part):
             self._cells.put(_HEARD, peer, _encode(kept))
 
     def _hold_untold(self) -> None:
-        """Turn to those who do not know yet that we have moved, the latest first."""
+        """Dial those that do not know yet that we have moved, the latest first."""
         number = FIRST if self._own is None else self._own.number
         if number == FIRST:
             return

@@ -1,8 +1,8 @@
-"""Addresses of places as people hand them over: one line of text with all that a stranger needs to enter.
+"""Place addresses: one line of text with all that a stranger needs to enter a place.
 
-``la1`` and letters of base32, as in ids and invitations. Inside: two bytes of length, so that a cut text is
-told from a mistyped one, the address, and a checksum. Nothing of it is secret, and nothing is signed: the
-place's id is its key, and whoever answers at a contact has to prove with a deed that it speaks for it.
+``la1`` followed by base32 letters, as in ids and invitations. Inside: two bytes of length, so that a cut text
+can be told from a mistyped one, the address, and a checksum. Nothing in it is secret or signed: the place's
+id is its key, and a node that answers at a contact must prove with a deed that it speaks for the place.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from linnet.core.ids import Contact, TopicId, WireTopicId
 
 PREFIX = "la1"
 MAX_CONTACTS = 8
-"""Where to ask; the first that answers is enough."""
+"""The number of contacts to ask; the first that answers is enough."""
 NAME_CHARS = 64
 """Characters of the place's name; it only tells the reader what this is."""
 
@@ -30,17 +30,21 @@ _CHECKSUM_BYTES = 4
 
 
 class PlaceAddress(Struct, frozen=True, gc=False):
-    """A place, and where its host and relays may be dialled."""
+    """A place, and where its host and relays can be dialled."""
 
     place: TopicId
     contacts: tuple[Contact, ...]
     name: str | None = None
-    """What the place is called, as whoever made the address says."""
+    """The name of the place, as the maker of the address wrote it."""
 
     @property
     def text(self) -> str:
-        """The line that is handed over."""
-        return address_text(self)
+        """The address as text, for `parse_address`; without contacts nobody can dial the place."""
+        contacts = tuple(contact for contact in self.contacts if contact.hints)[:MAX_CONTACTS]
+        name = None if self.name is None else self.name[:NAME_CHARS]
+        inside = _encode(_Inside(self.place, contacts, name))
+        whole = len(inside).to_bytes(_LENGTH_BYTES, "big") + inside
+        return PREFIX + base64.b32encode(whole + _checksum(whole)).decode().rstrip("=").lower()
 
 
 class _Inside(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -54,21 +58,12 @@ _decode = msgspec.msgpack.Decoder(_Inside).decode
 
 
 def is_address(text: str) -> bool:
-    """Whether this is an address, or a mistyped one."""
+    """Return whether the text is an address, or a mistyped one."""
     return text.strip().lower().startswith(PREFIX)
 
 
-def address_text(address: PlaceAddress) -> str:
-    """One line that `parse_address` reads. Contacts that nobody can dial are left out."""
-    contacts = tuple(contact for contact in address.contacts if contact.hints)[:MAX_CONTACTS]
-    name = None if address.name is None else address.name[:NAME_CHARS]
-    inside = _encode(_Inside(address.place, contacts, name))
-    whole = len(inside).to_bytes(_LENGTH_BYTES, "big") + inside
-    return PREFIX + base64.b32encode(whole + _checksum(whole)).decode().rstrip("=").lower()
-
-
 def parse_address(text: str) -> PlaceAddress:
-    """The address in a text; `BadText` says what is wrong with it. Blanks and line ends do no harm."""
+    """Return the address in a text; `BadText` says what is wrong with it. Blanks and line ends do no harm."""
     letters = "".join(text.split())
     if not is_address(letters):
         shown = repr(letters if len(letters) <= 40 else letters[:40] + "…")
@@ -91,7 +86,7 @@ def parse_address(text: str) -> PlaceAddress:
 def _bytes(letters: str) -> bytes:
     if len(letters) > _MAX_CHARS:
         raise BadText(f"{len(letters)} letters are too many for an address; copy it again, alone")
-    # A number of letters that no bytes give is one that was cut: the last bits are let go.
+    # A number of letters that no bytes encode to was cut: the last bits are dropped.
     usable = letters[: len(letters) - (len(letters) % 8 in (1, 3, 6))]
     try:
         return base64.b32decode(usable.encode("ascii") + b"=" * (-len(usable) % 8), casefold=True)

@@ -1,54 +1,163 @@
-"""What a guest lacks: fragments, asked for one by one, and the state, asked for as a whole.
+"""Fetches what a guest lacks: fragments one by one, and the state as a whole.
 
-Toth 2013, sections 3.8 and 4.4.5. A state is taken from anybody, if its hash is one that the voice signed. It
-is told to guests alone, and only what they may replay for it.
+Toth 2013, sections 3.8 and 4.4.5. A participant's state is brought up to date by the whole state or by the
+changes that it missed, whichever is less. The whole state is the one last verified by a signed hash. It may
+come from any peer, since the receiver checks it against the same hash; missed changes are replayed as the
+signed messages themselves. Only guests are sent state, and only with messages that they may replay.
 """
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
+from msgspec import Struct
+
 from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Timer
-from linnet.machine.outbox import Outbox
-from linnet.places.channel import state_sync
 from linnet.places.channel.membership import Verdict
-from linnet.places.channel.state_order import NotTaken, Outcome
-from linnet.places.channel.state_sync import Delta, Full, Pages, Unknown
-from linnet.places.messages import AskState, Code, Replayed, StateIs
+from linnet.places.channel.state_order import NotTaken, Outcome, StateOrder, Step
+from linnet.places.config import PlacesConfig
+from linnet.places.messages import STATE_PAGE_BYTES, AskState, Code, Replayed, StateIs
 from linnet.places.multicast.fragment_repair import Question
-from linnet.places.place_setup import Parts
-from linnet.trace.records import Kind, Record
+from linnet.places.place_setup import Parts, PlaceTimer
+from linnet.trace.records import Kind
+
+_ENCODED = 7
+"""The most times larger that an encoding is than the state: a variable of two bytes gets twelve more."""
 
 
-class QuestionsDue(Timer, frozen=True, gc=False):
-    """It is time to ask for what is missing in a place, or once more."""
+class Full(Struct, frozen=True):
+    """The state as of a message, and the messages that changed it since."""
 
-    place: TopicId
+    message: int
+    data: bytes
+    replay: tuple[int, ...]
+    cost: int
+
+
+class Delta(Struct, frozen=True):
+    """The missing messages that change state."""
+
+    replay: tuple[int, ...]
+    cost: int
+
+
+class Unknown(Struct, frozen=True):
+    """An answer that we cannot help: another peer has to be asked."""
+
+    reason: Reason = Reason.NOT_HELD
+
+
+Plan: TypeAlias = Full | Delta | Unknown
+
+
+def plan(order: StateOrder, known: int) -> Plan:
+    """Plan how to bring a peer up to date whose last state message is `known`; 0: it has none."""
+    delta, full = plan_delta(order, known), plan_full(order, known)
+    if delta is None:
+        return full or Unknown()
+    return delta if full is None or delta.cost <= full.cost else full
+
+
+def plan_delta(order: StateOrder, known: int) -> Delta | None:
+    """Plan it by replay alone; None if we do not hold all of it, or `known` is no message of our line."""
+    steps = order.steps
+    resets = [at for at, step in enumerate(steps) if step.delta == 0]
+    if resets and known < steps[resets[-1]].message:
+        return _delta(steps[resets[-1] :])
+    if known >= order.applied and (known or not order.applied):
+        return _delta(())
+    if known == order.base or any(step.message == known for step in steps):
+        return _delta(tuple(step for step in steps if step.message > known))
+    return None
+
+
+def plan_full(order: StateOrder, known: int) -> Full | None:
+    """Plan it with the signed state; None if there is none, or the peer has a later one."""
+    state = order.signed_state()
+    if state is None or order.signed <= known:
+        return None
+    data = state.encode()
+    later = [step for step in order.steps if step.message > order.signed]
+    cost = len(data) + sum(step.cost for step in later)
+    return Full(order.signed, data, tuple(step.message for step in later), cost)
+
+
+def _delta(steps: tuple[Step, ...]) -> Delta:
+    return Delta(tuple(step.message for step in steps), sum(step.cost for step in steps))
+
+
+def pages(place: TopicId, request: int, planned: Plan) -> list[StateIs]:
+    """Return the answer to `AskState`, in pages that fit a message."""
+    if isinstance(planned, Unknown):
+        return [StateIs(place, request, 0, (), 0, b"", True, planned.reason)]
+    if isinstance(planned, Delta):
+        return [StateIs(place, request, 0, planned.replay, 0, b"", True, None)]
+    data = planned.data
+    found: list[StateIs] = []
+    for offset in range(0, max(len(data), 1), STATE_PAGE_BYTES):
+        page = data[offset : offset + STATE_PAGE_BYTES]
+        done = offset + STATE_PAGE_BYTES >= len(data)
+        replay = planned.replay if done else ()
+        found.append(StateIs(place, request, planned.message, replay, offset, page, done, None))
+    return found
+
+
+class Pages:
+    """Joins the pages of one answer, in their order. After a `RemoteError`, ask again."""
+
+    def __init__(self, limits: PlacesConfig | None = None) -> None:
+        self._most = (limits or PlacesConfig()).state_bytes * _ENCODED
+        self._message: int | None = None
+        self._data = bytearray()
+
+    def add(self, page: StateIs) -> Plan | None:
+        """Add a page; return the whole answer with the last one."""
+        if page.reason is not None:
+            return Unknown(page.reason)
+        if self._message not in (None, page.message) or page.offset != len(self._data):
+            raise RemoteError(Reason.MALFORMED, f"a page at {page.offset} instead of {len(self._data)}")
+        if len(self._data) + len(page.data) > self._most:
+            raise RemoteError(Reason.TOO_LARGE, "a state of more bytes than one may have")
+        if not page.message and page.data:
+            raise RemoteError(Reason.MALFORMED, "a state as of no message")
+        if not page.done and not page.data:
+            raise RemoteError(Reason.MALFORMED, "an empty page that is not the last")
+        self._message = page.message
+        self._data += page.data
+        if not page.done:
+            return None
+        if not page.message:
+            return Delta(page.replay, 0)
+        return Full(page.message, bytes(self._data), page.replay, len(self._data))
+
+
+class QuestionsDue(PlaceTimer, frozen=True, gc=False):
+    """A timer: questions about what a place lacks are due, for the first time or again."""
 
 
 class CatchUp:
-    """Questions of one node about one place."""
+    """The questions of one node about what it lacks of one place."""
 
-    def __init__(self, parts: Parts, out: Outbox) -> None:
+    def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._out = out
         self._request = 0
         self._asked: PeerId | None = None
         self._deadline = 0.0
         self._pages = Pages(parts.config)
         self._full: tuple[Full, PeerId] | None = None
-        """A state whose hash is not known yet, and who told it."""
+        """A state that waits for its signed hash to be known, and the peer that sent it."""
         self._again_at: float | None = None
-        """When to ask once more, since whoever was asked could not tell."""
+        """When to ask again, after the peer that was asked could not answer."""
 
     def ask_due(self, now: float) -> None:
-        """Ask the questions that are due, and look again in time."""
+        """Send the questions that are due, and set the timer for the next ones."""
         for question in self.take_due(now):
-            self._out.send(question.peer, question.message)
+            self._parts.out.send(question.peer, question.message)
 
     def take_due(self, now: float) -> list[Question]:
-        """Take the questions that are due, for a caller that asks them, and look again in time."""
+        """Return the questions that are due, for the caller to send, and set the timer for the next ones."""
         parts = self._parts
         self._mend(now)
         lacks_state = bool(parts.order.missing) or parts.order.is_lost
@@ -59,8 +168,7 @@ class CatchUp:
         for first, last in parts.fragment_repair.closed:
             parts.fragments.pass_over(first, last)
         if self._asked is not None and self._deadline <= now:
-            note = "no answer about the state"
-            self._record(Kind.DROPPED, self._asked, Reason.TIMEOUT, note)
+            self._parts.record(Kind.DROPPED, self._asked, Reason.TIMEOUT, "no answer about the state")
             self._asked = None
             questions += self._take_state_question(now)
         if self._again_at is not None and self._again_at <= now:
@@ -72,38 +180,38 @@ class CatchUp:
         waits = (parts.fragment_repair.next_at(), self._deadline if self._asked else None, self._again_at)
         at = min((each for each in waits if each is not None), default=None)
         if at is not None:
-            self._out.set_timer(max(0.0, at - now), QuestionsDue(parts.id))
+            self._parts.out.set_timer(max(0.0, at - now), QuestionsDue(parts.id))
         return questions
 
     def handle_refusal(self, peer: PeerId, answer: Replayed, now: float) -> None:
-        """Note an answer that brings nothing, or brought something false."""
+        """Note an answer that brings nothing, or something false."""
         code = Code.INTERNAL_ERROR if answer.code is Code.OK else answer.code
         try:
             self._parts.fragment_repair.handle_answer(peer, answer.request, code, now)
         except RemoteError as error:
-            self._record(Kind.REJECTED, peer, error.reason, error.detail[:200])
-            self._out.blame(peer, error.reason)
+            self._parts.record(Kind.REJECTED, peer, error.reason, error.detail[:200])
+            self._parts.out.blame(peer, error.reason)
 
     def _mend(self, now: float) -> None:
-        """Ask again for what our disk gives back no more, of those below us if nobody is above."""
+        """Want the fragments that our disk lost; ask the downstreams for them if there is no upstream."""
         parts = self._parts
         for row in parts.fragments.take_unreadable():
             parts.fragment_repair.want(row.message, row.offset)
             note = f"fragment {row.fragment} of our log"
-            self._out.record(Record(Kind.DROPPED, parts.id, row.event, reason=Reason.DAMAGED, note=note))
+            parts.record(Kind.DROPPED, None, Reason.DAMAGED, note, row.event)
         if parts.fragment_repair.is_wishing and not parts.tree.upstreams:
             for peer in parts.tree.downstreams:
                 parts.fragment_repair.connect(peer, now)
 
     def put_back(self, seconds: float) -> None:
-        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        """Shift the stored times by the seconds that the clock went back, so that nothing is due later."""
         self._deadline -= seconds
         self._again_at = None if self._again_at is None else self._again_at - seconds
 
     def ask_state(self, now: float) -> None:
         """Ask an upstream for the state, each in turn."""
         for question in self._take_state_question(now):
-            self._out.send(question.peer, question.message)
+            self._parts.out.send(question.peer, question.message)
 
     def _take_state_question(self, now: float) -> list[Question]:
         upstreams = self._parts.tree.upstreams
@@ -118,15 +226,15 @@ class CatchUp:
         return [Question(self._asked, ask)]
 
     def handle_state(self, peer: PeerId, page: StateIs, now: float) -> tuple[list[Outcome], Reason | None]:
-        """Take a page of a peer's answer; what it did to our state, and what the peer is to be blamed for."""
+        """Take a page of a peer's answer; return its effects on our state, and the peer's fault if any."""
         if peer != self._asked or page.request != self._request:
-            self._record(Kind.REJECTED, peer, Reason.SURPLUS, "a state that nobody asked for")
+            self._parts.record(Kind.REJECTED, peer, Reason.SURPLUS, "a state that nobody asked for")
             return [], None
         try:
             plan = self._pages.add(page)
         except RemoteError as error:
             self._asked = None
-            self._blame(peer, error.reason, f"state: {error.detail}"[:200])
+            self._blame(peer, error.reason, f"state: {error.detail}")
             self.ask_state(now)
             return [], error.reason
         if plan is None:
@@ -134,7 +242,7 @@ class CatchUp:
         self._asked = None
         if isinstance(plan, Unknown):
             self._again_at = now + self._parts.config.replay_timeout
-            self._record(Kind.DROPPED, peer, plan.reason, "it cannot tell the state")
+            self._parts.record(Kind.DROPPED, peer, plan.reason, "it cannot tell the state")
             return [], None
         outcomes = [outcome for each in plan.replay for outcome in self._wanted(each)]
         if isinstance(plan, Delta):
@@ -146,15 +254,15 @@ class CatchUp:
         return [*outcomes, *settled], fault
 
     def _wanted(self, message: int) -> list[Outcome]:
-        """A change of state that we need: asked for, unless it is here and only has to be taken again."""
+        """Return the outcomes of a change of state that we hold, or ask for it if we do not."""
         if self._parts.fragments.get_at(message, 0) is None:
             self._parts.fragment_repair.want(message)
             return []
         return self._parts.recall_state(message)
 
     def settle_state(self, now: float) -> tuple[list[Outcome], Reason | None]:
-        """Take the state that waits for its hash, if that is known by now; what it did to our state, and what
-        the peer that told it is to be blamed for."""
+        """Take the state that waits for its hash, if the hash is known by now; return its effects on our
+        state, and the fault to blame its sender for."""
         order = self._parts.order
         if self._full is None:
             return [], None
@@ -171,30 +279,27 @@ class CatchUp:
         return outcomes, None
 
     def _blame(self, peer: PeerId, reason: Reason, note: str) -> None:
-        self._record(Kind.REJECTED, peer, reason, note)
-        self._out.blame(peer, reason)
-
-    def _record(self, kind: Kind, peer: PeerId, reason: Reason, note: str) -> None:
-        self._out.record(Record(kind, self._parts.id, peer=peer, reason=reason, note=note))
+        self._parts.record(Kind.REJECTED, peer, reason, note)
+        self._parts.out.blame(peer, reason)
 
 
 def tell_state(parts: Parts, peer: PeerId, ask: AskState) -> list[StateIs]:
-    """The pages of the answer. A keeper has no state to tell, and is told none."""
+    """Return the pages that answer a question about the state. A keeper has no state, and gets none."""
     nym = parts.tree.downstreams.get(peer)
     if parts.keeps or nym is None or not parts.is_guest(nym):
         reason = Reason.UNSUPPORTED if parts.keeps else Reason.NOT_A_MEMBER
         return [StateIs(parts.id, ask.request, 0, (), 0, b"", True, reason)]
-    planned = state_sync.plan(parts.order, ask.state)
+    planned = plan(parts.order, ask.state)
     if not _may_replay(parts, nym, planned):
-        planned = state_sync.plan_full(parts.order, ask.state) or state_sync.Unknown()
+        planned = plan_full(parts.order, ask.state) or Unknown()
     if not _may_replay(parts, nym, planned):
-        planned = state_sync.Unknown()
-    return state_sync.pages(parts.id, ask.request, planned)
+        planned = Unknown()
+    return pages(parts.id, ask.request, planned)
 
 
-def _may_replay(parts: Parts, nym: AuthorId, planned: state_sync.Plan) -> bool:
-    """Whether somebody may see all messages that it would be told to ask for."""
-    if isinstance(planned, state_sync.Unknown):
+def _may_replay(parts: Parts, nym: AuthorId, planned: Plan) -> bool:
+    """Return whether a guest may see all messages that the plan tells it to ask for."""
+    if isinstance(planned, Unknown):
         return True
     rows = [parts.fragments.get_at(message, 0) for message in planned.replay]
     return all(

@@ -26,14 +26,14 @@ class PlacesConfig(Struct, frozen=True, forbid_unknown_fields=True):
     replays_at_once: Annotated[int, Meta(ge=1, le=1024)] = 64
     """Fragments that are asked for at the same time."""
     replay_rate: Annotated[float, Meta(ge=1.0)] = 2000.0
-    """Replays a second that one member is answered; past this it is told that we are busy."""
+    """Replays per second for one member; past this it is told that we are busy."""
     entry_timeout: Annotated[float, Meta(ge=0.1, le=600.0)] = 5.0
     """Seconds until another relay, or the host, is asked to let us in."""
     entries_waiting: Annotated[int, Meta(ge=1, le=100_000)] = 1024
     """Strangers at the door at once; more are turned away."""
     keepalive: Annotated[float, Meta(ge=1.0, le=86_400.0)] = 30.0
-    """Seconds of silence after which the host says that nothing was said: otherwise the loss of the last
-    fragment would go unnoticed."""
+    """Seconds of silence after which the host sends a keep-alive, without which the loss of the last fragment
+    would go unnoticed."""
     hash_every: Annotated[int, Meta(ge=1, le=1_000_000)] = 64
     """State messages between two that carry the hash of the whole state; every admission carries it too."""
     receipt_delay: Annotated[float, Meta(ge=0.0, le=60.0)] = 1.0
@@ -49,7 +49,7 @@ class PlacesConfig(Struct, frozen=True, forbid_unknown_fields=True):
     talks_open: Annotated[int, Meta(ge=1, le=10_000)] = 256
     """Requests of guests that may be incomplete at once."""
     watch_bytes: Annotated[int, Meta(ge=65_536, le=1 << 30)] = 4 * 1024 * 1024
-    """Bytes of bodies that are on their way to one who watches; the rest waits in the store."""
+    """Bytes of bodies in flight to one subscriber; the rest waits in the store."""
     yield_timeout: Annotated[float, Meta(ge=0.1, le=600.0)] = 3.0
     """Seconds that a co-host waits for the present voice before it opens a term itself."""
 

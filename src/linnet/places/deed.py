@@ -1,4 +1,4 @@
-"""The deed of a place: whose it is and by which rules, signed by the place's own key."""
+"""The deed of a place: its owner and its rules, signed by the place's own key."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _encode = msgpack.Encoder().encode
 
 
 class Policy(StrEnum):
-    """Who comes in, and what of the past is open to them (Toth 2013, table 4.1)."""
+    """Who may enter, and what of the past is open to them (Toth 2013, table 4.1)."""
 
     ANONYMOUS = "anonymous"
-    """Everyone, unannounced, all history."""
+    """Everyone may enter, unannounced, with all history."""
     PUBLIC = "public"
-    """Everyone, announced, history from their entry on."""
+    """Everyone may enter, announced, with history from their entry on."""
     CLOSED = "closed"
-    """Whom the host admits, all history."""
+    """Only those whom the host admits, with all history."""
     PRIVATE = "private"
-    """Whom the host admits, history from their entry on."""
+    """Only those whom the host admits, with history from their entry on."""
 
     @property
     def admits(self) -> bool:
@@ -48,61 +48,61 @@ class Policy(StrEnum):
 
     @property
     def seals(self) -> bool:
-        """Whether what is said is encrypted for the guests: it is not where everyone may become one."""
+        """Whether messages are encrypted for the guests; not where everyone may become a guest."""
         return self.admits
 
     @property
     def restricts(self) -> bool:
-        """Whether history is open from one's own entry on only."""
+        """Whether history is open only from a guest's own entry on."""
         return self in (Policy.PUBLIC, Policy.PRIVATE)
 
     @property
     def announces(self) -> bool:
-        """Whether entries are told to all: otherwise nobody knows who is in."""
+        """Whether entries are announced to all; if not, nobody knows who is in."""
         return self is not Policy.ANONYMOUS
 
 
 class PastTerm(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """A term of somebody who may speak no longer: so that whoever comes later can still check it."""
+    """A term of a person who may no longer speak, kept so that later guests can still check it."""
 
     term: Count
     person: WireAuthorId
     opening: WireEventId
-    """The fragment that opened it: no other one of that person counts."""
+    """The fragment that opened the term: no other opening by that person counts."""
     fragment: Count
-    """The last fragment of it that counts."""
+    """The last fragment of the term that counts."""
 
 
 class Deed(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """The newest version counts."""
+    """A deed; the one with the newest version counts."""
 
     place: WireTopicId
     version: Count
     policy: Policy
     host: WireAuthorId
     cohosts: Annotated[tuple[WireAuthorId, ...], Meta(max_length=COHOSTS)]
-    """In the order of their rank, behind the host."""
+    """The co-hosts in the order of their rank, below the host."""
     keepers: Annotated[tuple[Contact, ...], Meta(max_length=KEEPERS)]
-    """Relays that keep what is said for guests who are away."""
+    """The relays that keep the messages for guests who are away."""
     sig: WireSignature
     past: Annotated[tuple[PastTerm, ...], Meta(max_length=PAST)] = ()
-    """What people said who were co-hosts once, the first term first. Signed with the rest."""
+    """The terms of former co-hosts, the first term first. Signed with the rest."""
 
     @property
     def voices(self) -> tuple[AuthorId, ...]:
-        """Who may speak, in the order of their rank."""
+        """The people who may speak, in the order of their rank."""
         return (self.host, *self.cohosts)
 
     def past_term(self, opening: EventId) -> PastTerm | None:
-        """The term that was opened so, if it is one of somebody who may speak no longer."""
+        """Return the term with this opening, if its speaker may no longer speak."""
         return next((each for each in self.past if each.opening == opening), None)
 
     def knew(self, person: AuthorId) -> bool:
-        """Whether somebody may speak, or could once and did."""
+        """Return whether a person may speak, or spoke when they still could."""
         return self.rank(person) is not None or any(each.person == person for each in self.past)
 
     def rank(self, person: AuthorId) -> int | None:
-        """0: the host; then the co-hosts; None: who may not speak."""
+        """Return a person's rank: 0 for the host, then the co-hosts; None: the person may not speak."""
         voices = self.voices
         return voices.index(person) if person in voices else None
 
@@ -116,7 +116,7 @@ def sign_deed(
     keepers: tuple[Contact, ...] = (),
     past: tuple[PastTerm, ...] = (),
 ) -> Deed:
-    """A deed of the place whose key this is; `Refused` if nobody would take it."""
+    """Return a signed deed of the place with this key; `Refused` if nobody would accept it."""
     if version < 1:
         raise Refused(Reason.MALFORMED, "versions of a deed are counted from 1: 0 says that there is none")
     if len(cohosts) > COHOSTS or len(keepers) > KEEPERS:

@@ -1,8 +1,13 @@
-"""The door of a place, from inside: who comes in, who waits, who is turned away or sent on to others.
+"""The door of a place, from inside: peers are let in, kept waiting, turned away, or sent on to other peers.
 
-Whoever is a guest already is let in by anyone who knows so. Others are let in by the voice alone: at once if
-the policy admits all, otherwise when the application says so (Toth 2013, section 4.4). While the voice is not
-within reach, whoever the deed lets speak takes its turn to decide.
+A peer that is already a guest is let in by any node that knows so. Others are let in by the voice alone: at
+once if the policy admits all, otherwise when the application says so (Toth 2013, section 4.4). While the
+voice is unreachable, a node that may speak by the deed takes its turn to decide.
+
+The first message at the door is signed, for this place, by the device at the other end of the link. Toth
+2013, section 3.5, has a join request that names the peer it comes from, so that nobody can replay it from
+elsewhere. Here the card's device is that peer, and the message must be fresh and not older than the device's
+last one.
 """
 
 from __future__ import annotations
@@ -10,25 +15,107 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, msgpack
 
 from linnet.core.errors import Refused, RemoteError
-from linnet.core.ids import AuthorId, Contact, PeerId
+from linnet.core.ids import AuthorId, Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
-from linnet.identity.cards import Card
-from linnet.machine.outbox import Outbox
+from linnet.identity.cards import Card, CardCheck, check_card, check_dates
+from linnet.identity.keys import SigningKey, verify
 from linnet.places.channel.packet import Modifier, Packet, parse, render
 from linnet.places.items import Knocked
 from linnet.places.messages import Away, Decision, Enter
 from linnet.places.place_setup import Parts
-from linnet.trace.records import Kind, Record
+from linnet.trace.records import Kind
+
+FRESH_MS = 120_000
+"""The most milliseconds between the two clocks, the message's time on the way included."""
+DEVICES = 65_536
+"""The devices whose last request is remembered; each needs to be only while that request is fresh."""
+
+_TAG = b"linnet/place/enter/1"
+_encode = msgpack.Encoder().encode
+
+
+def make_enter(
+    key: SigningKey,
+    card: Card,
+    place: TopicId,
+    at_ms: int,
+    *,
+    known: int = 0,
+    upto: int = 0,
+    state: int = 0,
+    text: bytes = b"",
+    prekeys: bytes | None = None,
+    term: int = 0,
+    opening: EventId | None = None,
+    stranded: bool = False,
+) -> Enter:
+    """Return a request to be let in, signed by the device of this card."""
+    fields = (place, card, at_ms, known, upto, state, text, prekeys)
+    more = (term, opening, stranded)
+    return Enter(*fields, key.sign(_TAG + _encode((*fields, *more))), *more, patient=True)
+
+
+class EntryCheck:
+    """Checks the requests of peers at the door of one place."""
+
+    def __init__(self, place: TopicId, check: CardCheck = check_card) -> None:
+        self._place = place
+        self._check = check
+        self._last: dict[PeerId, int] = {}
+        """When each device last asked, by its own clock; the latest to ask are at the end."""
+
+    def __len__(self) -> int:
+        return len(self._last)
+
+    def check(self, enter: Enter, link: PeerId, now: float) -> None:
+        """Return if the request may be answered; raise `RemoteError` with the reason otherwise."""
+        card = enter.card
+        if enter.place != self._place:
+            raise RemoteError(Reason.UNKNOWN, "another place")
+        if card.device_key != link:
+            raise RemoteError(Reason.REPLAYING, "the card is of another device than the one on this link")
+        now_ms = int(now * 1000)
+        if abs(enter.at_ms - now_ms) > FRESH_MS:
+            reason = Reason.FUTURE_TIME if enter.at_ms > now_ms else Reason.STALE
+            raise RemoteError(reason, f"said {abs(enter.at_ms - now_ms)} ms from now")
+        if enter.at_ms < self._last.get(link, 0):
+            raise RemoteError(Reason.STALE, "older than what this device said before")
+        check_dates(card, now)
+        self._check(card)
+        fields = (
+            enter.place,
+            card,
+            enter.at_ms,
+            enter.known,
+            enter.upto,
+            enter.state,
+            enter.text,
+            enter.prekeys,
+            enter.term,
+            enter.opening,
+            enter.stranded,
+        )
+        verify(card.device_key, _TAG + _encode(fields), enter.sig)
+        self._remember(link, enter.at_ms, now_ms)
+
+    def _remember(self, device: PeerId, at_ms: int, now_ms: int) -> None:
+        self._last.pop(device, None)
+        while self._last and next(iter(self._last.values())) < now_ms - FRESH_MS:
+            del self._last[next(iter(self._last))]  # nothing as old is taken any more
+        if len(self._last) >= DEVICES:
+            raise RemoteError(Reason.TOO_MANY, f"{DEVICES} devices at the door")
+        self._last[device] = at_ms
+
 
 VISITORS = 4096
 
 
 class Waiting(Struct, frozen=True, gc=False):
-    """Somebody at the door."""
+    """A peer at the door."""
 
     peer: PeerId
     enter: Enter
@@ -36,29 +123,29 @@ class Waiting(Struct, frozen=True, gc=False):
 
 
 class ToAdmit(Struct, frozen=True, gc=False):
-    """Somebody who comes in by the policy: the voice is to say so, then to call `Door.let_in`."""
+    """A peer that the policy admits: the voice has to announce it, then call `Door.let_in`."""
 
     waiting: Waiting
 
 
 class ToLetIn(Struct, frozen=True, gc=False):
-    """A guest who comes back: it is to be connected by `Door.connect`, told keys, and answered."""
+    """A returning guest: it is to be connected by `Door.connect`, given keys, and answered."""
 
     waiting: Waiting
 
 
 class Ahead(Struct, frozen=True, gc=False):
-    """Somebody at the door knows later terms than we do: it is not let in below us, we have to go to it."""
+    """The peer at the door knows later terms than we do: it is not let in below us, we connect to it."""
 
     contact: Contact
 
 
 class Undecided(Struct, frozen=True, gc=False):
-    """Somebody at the door while the voice, which would decide, is away: we do when it is our turn."""
+    """A stranger at the door while the voice is away: we decide in our own turn."""
 
 
 ToDo: TypeAlias = ToAdmit | ToLetIn | Knocked | Ahead | Undecided
-"""What follows inside from who stands at the door."""
+"""What the rest of the place has to do about a peer at the door."""
 
 
 class Door:
@@ -69,29 +156,28 @@ class Door:
         parts: Parts,
         contacts: dict[PeerId, Contact],
         known: Callable[[PeerId], Contact],
-        out: Outbox,
     ) -> None:
         self._parts = parts
-        self._out = out
         self._known = known
-        """Where somebody could be dialled whom we know from elsewhere."""
+        """Returns where a peer can be dialled that we know from elsewhere."""
         self._contacts = contacts
         """Where each peer says that it can be dialled."""
+        self._entry_check = EntryCheck(parts.id, parts.context.card_check)
         self.waiting: dict[AuthorId, Waiting] = {}
         self.undecided: dict[AuthorId, Waiting] = {}
-        """Strangers who knocked while the voice was away: to be decided about by `decide` in our turn."""
+        """Strangers who knocked while the voice was away; `decide` handles them in our turn."""
         self.visitors: dict[PeerId, AuthorId] = {}
-        """Guests who were sent on to others, and may still ask for what those do not have."""
+        """Guests who were sent on to other peers, and may still ask for what those do not have."""
 
     def handle_enter(self, peer: PeerId, enter: Enter, now: float) -> ToDo | None:
-        """Answer a peer that asks to come in, or to be connected again; or tell what follows inside."""
+        """Answer a peer that asks to come in or to reconnect; return what is left to do inside."""
         parts = self._parts
         try:
-            parts.entry_check.check(enter, peer, now)
+            self._entry_check.check(enter, peer, now)
             packet = parse(enter.text) if enter.text else Packet((), "_request_place_enter", b"", ())
             parts.context.cards.learn(enter.card)
         except RemoteError as error:
-            self._record(Kind.REJECTED, peer, error.reason, f"at the door: {error.detail}"[:200])
+            self._parts.record(Kind.REJECTED, peer, error.reason, f"at the door: {error.detail}")
             self._refuse(peer, error.reason)
             return None
         asking = Waiting(peer, enter, packet)
@@ -100,10 +186,10 @@ class Door:
             return None
         if parts.is_keeper(peer) and parts.deed.rank(enter.card.person) is None:
             note = "a keeper at the door: it is no guest, and is sent what is said without being one"
-            self._record(Kind.REJECTED, peer, Reason.NOT_ALLOWED, note)
+            self._parts.record(Kind.REJECTED, peer, Reason.NOT_ALLOWED, note)
             self._refuse(peer, Reason.NOT_ALLOWED, known=enter.known)
             return None
-        if self.is_guest(enter.card.person):
+        if parts.is_guest(enter.card.person):
             self.waiting.pop(enter.card.person, None)
             return self._let_in_or_follow(asking)
         if parts.is_voice:
@@ -114,7 +200,7 @@ class Door:
         if self._is_full(self.undecided, asking):
             return None
         note = "the voice is not within reach: we decide when it is our turn"
-        self._record(Kind.CONTROL, peer, Reason.UNREACHABLE, note)
+        self._parts.record(Kind.CONTROL, peer, Reason.UNREACHABLE, note)
         self.undecided[enter.card.person] = asking
         return Undecided()
 
@@ -136,36 +222,36 @@ class Door:
 
     @property
     def is_voice_there(self) -> bool:
-        """Whether whoever decides about strangers has a link to us. If that was us, and we handed over, it is
-        somebody who has not spoken yet."""
+        """Whether the device that decides about strangers has a link to us. If that was us and we handed
+        over, it is one that has not spoken yet."""
         voice, context = self._parts.voice, self._parts.context
         return voice != context.peer and voice in context.links
 
     def refer(self, asking: Waiting, refused: Refused | None = None) -> None:
-        """Send a stranger on to the voice; or turn it away for now, if it is not known where that is.
+        """Refer a stranger to the voice; or turn it away for now, if we do not know where to dial the voice.
 
         With `refused` we wanted to decide about it ourselves, and could not.
         """
         if refused is not None:
-            note = f"we cannot decide: {refused.detail}"[:200]
-            self._record(Kind.REJECTED, asking.peer, refused.reason, note)
+            note = f"we cannot decide: {refused.detail}"
+            self._parts.record(Kind.REJECTED, asking.peer, refused.reason, note)
         self._refuse(asking.peer, Reason.NOT_A_MEMBER, known=asking.enter.known, relays=self._voice())
 
     def turn_away(self, asking: Waiting, refused: Refused) -> None:
         """Tell a stranger why nobody can decide about it now."""
-        self._record(Kind.REJECTED, asking.peer, refused.reason, f"at the door: {refused.detail}"[:200])
+        self._parts.record(Kind.REJECTED, asking.peer, refused.reason, f"at the door: {refused.detail}")
         self._refuse(asking.peer, refused.reason, known=asking.enter.known)
 
     def take_undecided(self) -> list[Waiting]:
-        """The strangers who are still to be decided about; none from now on."""
+        """Remove and return the strangers that still have to be decided about."""
         undecided, self.undecided = self.undecided, {}
         return list(undecided.values())
 
     def _is_full(self, strangers: dict[AuthorId, Waiting], asking: Waiting) -> bool:
-        """Whether there is no room for one more at the door; then it is told so."""
+        """Return whether the door is full, and tell the peer so if it is."""
         if len(strangers) < self._parts.config.entries_waiting or asking.enter.card.person in strangers:
             return False
-        self._record(Kind.REJECTED, asking.peer, Reason.TOO_MANY, f"{len(strangers)} wait at the door")
+        self._parts.record(Kind.REJECTED, asking.peer, Reason.TOO_MANY, f"{len(strangers)} wait at the door")
         self._refuse(asking.peer, Reason.TOO_MANY)
         return True
 
@@ -174,12 +260,12 @@ class Door:
         if enter.term <= parts.term or parts.keeps:
             return ToLetIn(asking)
         note = f"it knows term {enter.term}, and we {parts.term}"
-        self._record(Kind.CONTROL, asking.peer, Reason.STALE, note)
+        self._parts.record(Kind.CONTROL, asking.peer, Reason.STALE, note)
         self._refuse(asking.peer, Reason.STALE)
         return Ahead(self._contacts.get(asking.peer, Contact(asking.peer)))
 
     def make_room(self, newcomer: PeerId, now: float) -> None:
-        """Send somebody away who was taken in need, and has had its time, for the next one in need."""
+        """Disconnect a peer whose time in the reserve is over, to make room for another stranded one."""
         parts = self._parts
         gone = parts.tree.outstayed(newcomer, now)
         if gone is None:
@@ -187,38 +273,34 @@ class Door:
         parts.tree.disconnect(gone)
         parts.relay_filter.leave(gone)
         note = "its time in the reserve is over, and somebody else is in need"
-        self._record(Kind.DROPPED, gone, Reason.NOT_NEEDED, note)
-        self._out.send(gone, Away(parts.id, Reason.NOT_NEEDED))
-
-    def is_guest(self, nym: AuthorId) -> bool:
-        """Whether somebody may come in without being asked about."""
-        return self._parts.is_guest(nym)
+        self._parts.record(Kind.DROPPED, gone, Reason.NOT_NEEDED, note)
+        self._parts.out.send(gone, Away(parts.id, Reason.NOT_NEEDED))
 
     def take_waiting(self, nym: AuthorId) -> Waiting:
-        """Whoever waits under this name; `Refused` if nobody does."""
+        """Remove and return the stranger who waits under this name; `Refused` if there is none."""
         waiting = self.waiting.pop(nym, None)
         if waiting is None:
             raise Refused(Reason.UNKNOWN, "nobody of this name waits at the door")
         return waiting
 
     def let_in(self, asking: Waiting, now: float) -> None:
-        """Connect a guest below us, or send it on to those below, and tell it so."""
+        """Connect a guest below us, or redirect it to our downstreams, and tell it so."""
         self.answer_guest(asking.peer, self.connect(asking, now))
 
     def answer_guest(self, peer: PeerId, answer: Decision) -> None:
-        """Tell a guest what `connect` made of it."""
+        """Send a guest the answer that `connect` returned."""
         if answer.admitted:
-            self._out.committed.send(peer, answer)
+            self._parts.out.committed.send(peer, answer)
             return
         if answer.reason is Reason.TOO_MANY:
             note = "no room below us, and nobody below us can be dialled"
-            self._record(Kind.REJECTED, peer, Reason.TOO_MANY, note)
-        self._out.send(peer, answer)
+            self._parts.record(Kind.REJECTED, peer, Reason.TOO_MANY, note)
+        self._parts.out.send(peer, answer)
 
     def connect(self, asking: Waiting, now: float) -> Decision:
-        """Connect a guest below us, or send it on to those below; what it is to be answered.
+        """Connect a guest below us, or redirect it to our downstreams; return the answer for it.
 
-        From now on it is sent what is said. What is said before the answer goes out comes to it first.
+        From now on it is sent every new fragment. Fragments sent before the answer leaves reach it first.
         """
         parts, enter = self._parts, asking.enter
         if not self._can_tell(enter):
@@ -226,7 +308,7 @@ class Door:
         contact = self._contacts.get(asking.peer, Contact(asking.peer))
         own = Contact(parts.context.peer)
         if asking.peer in parts.tree.upstreams and enter.opening != parts.opened_by:
-            # What it would bring us is not the line that counts: it is to be below us instead.
+            # It would not bring us the line that counts: it is to be below us instead.
             parts.tree.disconnect(asking.peer)
             parts.fragment_repair.disconnect(asking.peer)
             parts.relay_filter_up.leave(asking.peer)
@@ -248,11 +330,11 @@ class Door:
         return Decision(parts.id, True, None, deed, relays, b"", number, term, *told)
 
     def reject(self, asking: Waiting, method: str, modifiers: Iterable[Modifier], text: bytes) -> None:
-        """Turn somebody away, with a word."""
+        """Turn a peer away, with a message."""
         self._refuse(asking.peer, Reason.NOT_ALLOWED, render(modifiers, method) + text)
 
     def handle_link_down(self, peer: PeerId) -> None:
-        """Forget who waited at the other end of a link that is down."""
+        """Forget the strangers behind a link that is down."""
         self.visitors.pop(peer, None)
         for strangers in (self.waiting, self.undecided):
             for nym in [nym for nym, each in strangers.items() if each.peer == peer]:
@@ -272,7 +354,7 @@ class Door:
         known: int | None = None,
         relays: tuple[Contact, ...] = (),
     ) -> None:
-        self._out.send(peer, self._refusal(reason, text, known, relays))
+        self._parts.out.send(peer, self._refusal(reason, text, known, relays))
 
     def _refusal(
         self,
@@ -285,11 +367,8 @@ class Door:
         told = deed if known is not None and known < deed.version else None
         return Decision(self._parts.id, False, reason, told, relays, text, 0, 0, (), ())
 
-    def _record(self, kind: Kind, peer: PeerId, reason: Reason, note: str) -> None:
-        self._out.record(Record(kind, self._parts.id, peer=peer, reason=reason, note=note))
-
     def _voice(self) -> tuple[Contact, ...]:
-        """Who decides about strangers, if we know where to dial it: for those who knock at the wrong door."""
+        """The device that decides about strangers, if we know where to dial it: for those at our door."""
         voice = self._parts.voice
         if voice is None or voice == self._parts.context.peer:
             return ()
@@ -297,7 +376,7 @@ class Door:
         return (found,) if found.hints else ()
 
     def _can_tell(self, enter: Enter) -> bool:
-        """Whether we have what somebody must know who has nothing yet: the notice that it came in."""
+        """Return whether we hold what a newcomer has to know first: the notice that it came in."""
         parts, nym = self._parts, enter.card.person
         if enter.upto or not parts.deed.policy.announces or parts.deed.rank(nym) is not None:
             return True
@@ -309,7 +388,7 @@ class Door:
         return changes[-1].announced_at if changes and changes[-1].joins else None
 
     def _notices(self, nym: AuthorId) -> tuple[Unverified, ...]:
-        """The opening of the present term, and the notice that this one came in."""
+        """Return the opening of the present term, and the notice that this guest came in."""
         voice = self._parts.terms.voice
         messages = (None if voice is None else voice.message, self._notice_of(nym))
         found = (self._parts.first_of(each) for each in dict.fromkeys(messages) if each is not None)

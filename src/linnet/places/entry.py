@@ -1,10 +1,10 @@
-"""Entering a place: relays first, the host if none answers, and on to those whom they name.
+"""Entering a place: relays first, the host if none answers, then the peers that they name.
 
 Toth 2013, sections 3.3 and 4.4. A guest keeps several upstreams, and finds another when one is gone. It
-follows the answers at doors: it is let in, sent on or turned away, and the application is told.
+follows the answers at doors, which let it in, send it on or turn it away, and tells the application.
 
-With its admission a newcomer is told the notice that it came in, and so where the line begins for it; who
-else is in it asks those who send to it (docs/adr/0018-places.md).
+With its admission a newcomer gets the notice that it came in, which says where the line begins for it; it
+asks its upstreams for the other guests (docs/adr/0018-places.md).
 """
 
 from __future__ import annotations
@@ -15,104 +15,104 @@ from collections.abc import Iterable
 import msgspec
 
 from linnet.core.errors import InvalidEvent, RemoteError
-from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
+from linnet.core.ids import AuthorId, Contact, PeerId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Timer
-from linnet.delivery.commands import Declined
 from linnet.event.event import Unverified, Verified
-from linnet.machine.outbox import Outbox
+from linnet.machine.commands import Declined
 from linnet.places.channel.packet import Modifier, parse, render
 from linnet.places.commands import AtDoor, Entered, Turned
+from linnet.places.door import make_enter
 from linnet.places.messages import Away, Decision, Enter
-from linnet.places.multicast.entry_check import make_enter
 from linnet.places.multicast.fragmentation import Flag, Head, head_of
 from linnet.places.multicast.terms import opening_of
-from linnet.places.place_setup import Parts
+from linnet.places.place_setup import Parts, PlaceTimer
 from linnet.trace.records import Kind, Record
 
 _CONTACTS = "place contacts"
+TURNED = "place turned"
+"""Cells that keep the host's words when it turned us away."""
 _encode = msgspec.msgpack.Encoder().encode
 _decode_contacts = msgspec.msgpack.Decoder(tuple[Contact, ...]).decode
+_decode_turned = msgspec.msgpack.Decoder(Turned).decode
 KNOWN_CONTACTS = 64
 SOURCE_SECONDS = 30.0
-"""Seconds that somebody who sent us on is kept to be asked, at least."""
+"""Seconds, at least, for which a peer that sent us on may still be asked for fragments."""
 SHUNNED_SECONDS = 600.0
 MADE_UP = (Reason.BAD_SIGNATURE, Reason.STATE_MISMATCH, Reason.MALFORMED)
-"""Faults that cannot have come from above: everybody checks before passing on."""
+"""Faults that a peer cannot have received from above: everybody checks before passing on."""
 EXTRA = 2
-"""Upstreams past those that we want while something is missing that these do not have."""
+"""Upstreams beyond the wanted number, while something is missing that the others do not have."""
 SOON = 0.5
-"""Seconds until others are asked who may not have heard yet that we are a guest."""
+"""Seconds until a peer is asked again that may not have heard yet that we are a guest."""
 FIRST_PAUSE, LONGEST_PAUSE = 3.0, 20.0
-"""Seconds until somebody who is not there is asked again: twice as long each time, up to this."""
+"""Seconds until an unreachable peer is asked again: twice as long each time, up to the second number."""
+LONGEST_AT_DOOR = 80.0
+"""The longest pause for peers that do not let us in, while we wait at the door of one that decides."""
 STANDING = 10.0
-"""Seconds until whoever waits at a door knocks again: the host, or its answer, may have been lost."""
+"""Seconds until we knock again while we wait at a door: the host, or its answer, may have been lost."""
 LASTING = 30.0
-"""Seconds after which a connection was a good one: who was lost then is asked again at once."""
+"""Seconds after which a connection was a good one: a peer lost after that is asked again at once."""
 AT_THE_DOOR = (
     "the host decides who comes in, and has not decided yet; "
     "this node goes on to wait at the door, and comes in when it is let in"
 )
 
 UNDECIDED = (Reason.NOT_A_MEMBER, Reason.STALE, Reason.MISSING_DEPENDENCY)
-"""What is answered by who cannot decide, or does not know enough yet: the host may still let us in."""
+"""Reasons of peers that cannot decide, or do not know enough yet: the host may still let us in."""
 
 
-class LookAroundDue(Timer, frozen=True, gc=False):
-    """It is time to look around for those who may let us into a place."""
-
-    place: TopicId
+class LookAroundDue(PlaceTimer, frozen=True, gc=False):
+    """A timer: look around for peers that may let us into a place."""
 
 
 class EntrySearch:
-    """One node's ways into one place."""
+    """Finds and keeps one node's upstreams in one place."""
 
-    def __init__(self, parts: Parts, out: Outbox) -> None:
+    def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._out = out
         self._links = parts.context.links
         self._purpose = f"place {parts.id.hex()[:16]}"
         kept = parts.context.store.cells.get(_CONTACTS, parts.id)
         contacts = () if kept is None else _decode_contacts(kept)
         self._known: dict[PeerId, Contact] = {each.peer: each for each in contacts}
-        """Whom we know to be in, those asked last at the end."""
+        """Peers that we know to be in, the last asked at the end."""
         self._voices: dict[PeerId, None] = {}
-        """Devices of people whom the deed lets speak."""
+        """Devices of people who may speak by the deed."""
         self._probing: dict[PeerId, None] = {}
-        """Who is asked only whether it knows a later term."""
+        """Peers that are asked only whether they know a later term."""
         self._trying: deque[Contact] = deque()
         self._asked: dict[PeerId, float] = {}
         """Peers that were asked and have not answered, with the time until which they may."""
         self._held: dict[PeerId, None] = {}
         self._sources: dict[PeerId, float] = {}
-        """Who sent us on to others, and may be asked for a while for what those do not have."""
+        """Peers that sent us on, with the time until which they may be asked for what the others lack."""
         self._shunned: dict[PeerId, float] = {}
-        """Who sent what was provably false, with the time until which it is not asked again."""
+        """Peers that lied or held fragments back, with the time until which they are not asked again."""
         self._pauses: dict[PeerId, float] = {}
-        """How long each was left alone last who could not be reached, or did not let us in."""
+        """The last pause, in seconds, for each peer that could not be reached or did not let us in."""
         self._resting: dict[PeerId, float] = {}
-        """Until when each of these is left alone."""
+        """The time until which each of these peers is left alone."""
         self._standing: dict[PeerId, None] = {}
-        """At whose doors we wait to be let in."""
+        """Peers at whose doors we wait to be let in."""
         self._since: dict[PeerId, float] = {}
         """When each upstream connected."""
         self._referred: dict[PeerId, None] = {}
-        """To whom we were referred since we asked to come in."""
+        """Peers that we were referred to since we asked to come in."""
         self._text = b""
         self.wants = False
-        """Whether we mean to be connected."""
+        """Whether we want to be connected."""
         self.is_admitted = False
-        """Whether somebody who knows has said that we are a guest."""
+        """Whether a peer that knows has said that we are a guest."""
 
     @property
     def contacts(self) -> tuple[Contact, ...]:
-        """Whom we know to be in."""
+        """The peers that we know to be in."""
         return tuple(self._known.values())
 
     def enter(
         self, contacts: Iterable[Contact], modifiers: tuple[Modifier, ...], text: bytes, now: float
     ) -> None:
-        """Ask to come in."""
+        """Ask to come in at these contacts, and at the doors where we wait already."""
         self.wants = True
         self._referred.clear()
         self._text = render(modifiers, "_request_place_enter") + text
@@ -123,12 +123,12 @@ class EntrySearch:
             self._trying.append(contact)
         for peer in self._standing:
             if peer in self._links:
-                # Who waits at a door already says there what is new to say.
-                self._out.send(peer, self._request(now))
+                # We wait at this door already, and say there what is new to say.
+                self._parts.out.send(peer, self._request(now))
         self.find_upstreams(now)
 
     def learn(self, contact: Contact, nym: AuthorId | None = None) -> None:
-        """Somebody is in this place, and may be dialled there."""
+        """Remember a peer that is in this place, and where it may be dialled."""
         if contact.peer == self._parts.context.peer:
             return
         if nym is not None and self._parts.deed.rank(nym) is not None:
@@ -138,26 +138,34 @@ class EntrySearch:
         if len(self._known) > KNOWN_CONTACTS:
             del self._known[self._dispensable()]
         if self._known[contact.peer] != known and contact.hints:
-            # After a restart somebody has to be found, also by the host, who never was anybody's guest.
+            # After a restart we have to find peers, also as the host, who never was a guest of anybody.
             dialled = tuple(each for each in self._known.values() if each.hints)
             self._parts.context.store.cells.put(_CONTACTS, self._parts.id, _encode(dialled))
 
+    @property
+    def speakers(self) -> tuple[PeerId, ...]:
+        """The known devices of people who may speak, except our own."""
+        voice = self._parts.voice
+        own = self._parts.context.peer
+        known = dict.fromkeys((*self._voices, *(() if voice is None else (voice,))))
+        return tuple(peer for peer in known if peer != own)
+
     def _dispensable(self) -> PeerId:
-        """Who is forgotten first: nobody whom the deed lets speak, as long as there is somebody else."""
+        """Return the contact to forget first: the oldest that may not speak by the deed, else the oldest."""
         return next((peer for peer in self._known if peer not in self._voices), next(iter(self._known)))
 
     def contact(self, peer: PeerId) -> Contact:
-        """Where this one may be dialled, as far as we know."""
+        """Return where a peer may be dialled, as far as we know."""
         return self._known.get(peer, Contact(peer))
 
     def stay_connected(self, now: float) -> None:
-        """Be connected, and find out who speaks: others may here."""
+        """Connect to the place, to find out who speaks in it: others may, too."""
         if not self.wants:
             self.wants = True
             self.find_upstreams(now)
 
     def seek(self, contact: Contact, now: float) -> None:
-        """Ask a peer to let us in that knows the line better than we do."""
+        """Ask a peer to let us in, since it knows the line better than we do."""
         self.learn(contact)
         if self._parts.keeps:
             return  # a keeper is nobody's guest: it is sent what is said, and asks for what it lacks
@@ -171,7 +179,7 @@ class EntrySearch:
         self.set_timer(now)
 
     def probe_next(self, now: float) -> None:
-        """Ask the next one whom we know, and are not connected with, which term it knows."""
+        """Ask the next known peer that we are not connected to which term it knows."""
         self._awaken(now)
         idle = [each for each in self._known.values() if self._is_idle(each.peer)]
         if idle:
@@ -179,18 +187,18 @@ class EntrySearch:
             self._ask(idle[0], now)
 
     def take_probe(self, peer: PeerId) -> bool:
-        """Whether this one was asked for its term only; it is not any more."""
+        """Return whether a peer was asked for its term only, and note that it no longer is."""
         return self._probing.pop(peer, 0) is None
 
     def look_around(self, now: float) -> None:
-        """Look for upstreams, and now and then for what ours do not have."""
+        """Look for upstreams, and now and then for fragments that ours do not have."""
         self._awaken(now)
         if self.wants:
             self._ask_elsewhere(now)
             self.find_upstreams(now)
 
     def find_upstreams(self, now: float) -> None:
-        """Ask as many as there are upstreams lacking."""
+        """Ask as many peers to let us in as upstreams are lacking."""
         if not self.wants:
             return
         for keeper in self._parts.deed.keepers:
@@ -220,21 +228,23 @@ class EntrySearch:
         self.set_timer(now)
 
     def set_timer(self, now: float) -> None:
-        """Look around again when somebody may be asked again, or in a while."""
+        """Set the timer to look around when a peer may be asked again, or after a while."""
         rests = [until - now for until in self._resting.values()]
         delay = min([self._parts.config.entry_timeout, *rests])
-        self._out.set_timer(delay, LookAroundDue(self._parts.id))
+        self._parts.out.set_timer(delay, LookAroundDue(self._parts.id))
 
     def _awaken(self, now: float) -> None:
-        """Those may be asked again whose time of rest is over."""
+        """Allow peers to be asked again whose pause is over."""
         for left_alone in (self._shunned, self._resting):
             for peer in [peer for peer, until in left_alone.items() if until <= now]:
                 del left_alone[peer]
 
-    def _rest(self, peer: PeerId, now: float, first: float = FIRST_PAUSE) -> None:
-        """This one is not there, or does not let us in now: leave it alone for a while, and longer each time.
-        Not all at the same moment, so that whoever comes back is not met by everybody at once."""
-        pause = min(max(2 * self._pauses.pop(peer, 0.0), first), LONGEST_PAUSE)
+    def _rest(
+        self, peer: PeerId, now: float, first: float = FIRST_PAUSE, longest: float = LONGEST_PAUSE
+    ) -> None:
+        """Leave a peer alone for a while that is unreachable or does not let us in, longer each time. The
+        pauses are random, so that a returning peer is not met by everybody at once."""
+        pause = min(max(2 * self._pauses.pop(peer, 0.0), first), longest)
         self._pauses[peer] = pause
         self._resting[peer] = now + pause * (0.75 + 0.5 * self._parts.context.rng.random())
         if len(self._pauses) > KNOWN_CONTACTS:
@@ -242,16 +252,23 @@ class EntrySearch:
             del self._pauses[oldest]
             self._resting.pop(oldest, None)
 
+    def _shorten_rests(self, now: float) -> None:
+        """Shorten the pauses when the deciding peer is gone, as if we had not waited at its door."""
+        for peer, until in self._resting.items():
+            self._resting[peer] = min(until, now + LONGEST_PAUSE)
+
     def handle_link_up(self, peer: PeerId, now: float) -> None:
-        """Knock at a peer whose link we may have waited for."""
+        """Knock at a peer if we waited for its link."""
         if peer in self._asked:
             self._asked[peer] = now + self._parts.config.entry_timeout
-            self._out.send(peer, self._request(now))
+            self._parts.out.send(peer, self._request(now))
 
     def drop_peer(self, peer: PeerId, now: float, at_once: bool = True) -> None:
-        """Drop a peer whose link is down or did not come; another one is tried, now or in a while."""
+        """Drop a peer whose link is down or never came; look for another now, or after a while."""
         was_asked = self._asked.pop(peer, None) is not None
-        self._standing.pop(peer, None)
+        if peer in self._standing:
+            del self._standing[peer]
+            self._shorten_rests(now)
         self._sources.pop(peer, None)
         self._probing.pop(peer, None)
         was_up = peer in self._parts.tree.upstreams
@@ -271,8 +288,8 @@ class EntrySearch:
         self.find_upstreams(now)
 
     def shun(self, peer: PeerId, reason: Reason, now: float) -> None:
-        """Leave an upstream that lies or keeps things back, and do not ask it for long. Not the only one:
-        what it does bring is better than nothing, and others are being looked for."""
+        """Leave an upstream that lies or holds fragments back, and do not ask it for long. A sole upstream
+        stays while others are looked for: what it does bring is better than nothing."""
         upstreams = self._parts.tree.upstreams
         if peer not in upstreams:
             return
@@ -280,13 +297,12 @@ class EntrySearch:
             self._strand(peer, now)
             return
         self.distrust(peer, now)
-        note = "left, and not asked again for long"
-        self._out.record(Record(Kind.DROPPED, self._parts.id, peer=peer, reason=reason, note=note))
-        self._out.send(peer, Away(self._parts.id, reason))
+        self._parts.record(Kind.DROPPED, peer, reason, "left, and not asked again for long")
+        self._parts.out.send(peer, Away(self._parts.id, reason))
         self.drop_peer(peer, now)
 
     def distrust(self, peer: PeerId, now: float) -> None:
-        """Do not ask a peer for long that lies."""
+        """Do not ask a peer that lies or holds fragments back for a long time."""
         self._shunned.pop(peer, None)
         self._shunned[peer] = now + SHUNNED_SECONDS
         if len(self._shunned) > KNOWN_CONTACTS:
@@ -294,11 +310,11 @@ class EntrySearch:
 
     @property
     def is_stranded(self) -> bool:
-        """Whether somebody lied to us, and nobody else sends to us."""
+        """Whether a peer lied or held fragments back, and all our upstreams, if any, are such peers."""
         return bool(self._shunned) and all(peer in self._shunned for peer in self._parts.tree.upstreams)
 
     def _strand(self, peer: PeerId, now: float) -> None:
-        """Our only way lies: ask the voice at once, then others, who take us in though they are full."""
+        """Ask the voice, then others, since our only upstream cannot be trusted; they take us though full."""
         if peer in self._shunned:
             return
         self.distrust(peer, now)
@@ -308,15 +324,15 @@ class EntrySearch:
         self.find_upstreams(now)
 
     def shun_liar(self, peer: PeerId, fault: Reason | None, now: float) -> None:
-        """Leave a peer that is blamed for what it made up itself, and not only passed on."""
+        """Leave a peer if the fault is one that it made up itself, and not only passed on."""
         if fault is not None and fault in MADE_UP:
             self.shun(peer, fault, now)
 
     def handle_refusal(self, peer: PeerId, now: float) -> None:
-        """Leave a peer that does not let us in. If we are a guest it will hear so: it is asked again soon."""
+        """Leave a peer that does not let us in, and ask it again soon: it may hear that we are a guest."""
         self._asked.pop(peer, None)
         self._standing.pop(peer, None)
-        self._rest(peer, now, SOON)
+        self._rest(peer, now, SOON, LONGEST_AT_DOOR if self._standing else LONGEST_PAUSE)
         self._let_go(peer)
         if self.is_admitted:
             self.set_timer(now)
@@ -324,14 +340,14 @@ class EntrySearch:
             self.find_upstreams(now)
 
     def wait_at_door(self, peer: PeerId, now: float) -> None:
-        """Stay where a peer sees us that decides about us later, and knock again now and then."""
+        """Wait at the door of a peer that decides about us later, and knock again now and then."""
         self._asked[peer] = now + STANDING
         self._standing[peer] = None
         self._pauses.pop(peer, None)
         self.set_timer(now)
 
     def follow_referral(self, relays: Iterable[Contact]) -> None:
-        """Ask those next who can let us in, as who turned us away says; each once each time we enter."""
+        """Ask the peers next that a refusal refers us to, each once per entry."""
         for contact in relays:
             if contact.peer not in self._referred:
                 self._referred[contact.peer] = None
@@ -339,8 +355,7 @@ class EntrySearch:
                 self._trying.append(contact)
 
     def go_on_to(self, peer: PeerId, relays: Iterable[Contact], now: float) -> None:
-        """Go where a peer sends us: we are a guest, and others have room for us. Those first who were named
-        first."""
+        """Ask the peers, in order, that a full peer redirects us to: we are a guest, and they have room."""
         self._asked.pop(peer, None)
         self._standing.clear()
         self.is_admitted = True
@@ -349,12 +364,15 @@ class EntrySearch:
             self.learn(contact)
         if self._parts.tree.lacks:
             self._trying.extendleft(reversed(fresh))
+        if not any(self._is_free(each.peer) for each in fresh):
+            # All of them are below us, or were asked: it would send us to them again.
+            self._rest(peer, now)
         self._sources[peer] = now + SOURCE_SECONDS
         self._parts.fragment_repair.connect(peer, now)
         self.find_upstreams(now)
 
     def connect(self, peer: PeerId, nym: AuthorId | None, now: float) -> None:
-        """Take a peer for an upstream: it sends to us from now on."""
+        """Make a peer an upstream: it sends to us from now on."""
         self._asked.pop(peer, None)
         self._standing.clear()
         self.is_admitted = True
@@ -367,7 +385,7 @@ class EntrySearch:
         self.find_upstreams(now)
 
     def leave(self) -> None:
-        """Be connected no more; membership is another matter."""
+        """Disconnect from all upstreams; this does not end the membership."""
         self.wants = False
         self._asked.clear()
         self._standing.clear()
@@ -380,17 +398,18 @@ class EntrySearch:
             self._let_go(peer)
 
     def put_back(self, seconds: float) -> None:
-        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        """Shift the stored times by the seconds that the clock went back, so that nothing is due later."""
         for times in (self._asked, self._sources, self._shunned, self._resting, self._since):
             for peer in times:
                 times[peer] -= seconds
 
     def is_awaited(self, peer: PeerId) -> bool:
-        """Whether this peer owes us an answer at its door."""
+        """Return whether this peer owes us an answer at its door."""
         return peer in self._asked
 
     def _ask_elsewhere(self, now: float) -> None:
-        """Our upstreams may have come later than we did: the voice, or others, have what they may not see."""
+        """Ask other peers for missing fragments: our upstreams may have come later than we did, and may not
+        see them. Drop sources and surplus upstreams that are no longer needed."""
         missing = self._parts.fragment_repair
         for peer in [peer for peer, until in self._sources.items() if until <= now and not missing.count]:
             del self._sources[peer]
@@ -402,7 +421,7 @@ class EntrySearch:
             for peer in tree.surplus:  # asked in need, and not needed any more
                 tree.disconnect(peer)
                 missing.disconnect(peer)
-                self._out.send(peer, Away(self._parts.id, None))
+                self._parts.out.send(peer, Away(self._parts.id, None))
                 self._let_go(peer)
         if not missing.is_stuck or tree.lacks or len(tree.surplus) >= EXTRA:
             return
@@ -413,7 +432,8 @@ class EntrySearch:
             self._ask(contact, now)
 
     def _is_idle(self, peer: PeerId) -> bool:
-        """Whether it makes sense to ask this one. Who sent us on may have room in the reserve in our need."""
+        """Return whether a peer may be asked now. One that sent us on counts only while we are stranded,
+        since it may have room in its reserve."""
         sent_us_on = peer in self._sources and not self.is_stranded
         return self._is_free(peer) and not sent_us_on and peer not in self._shunned
 
@@ -428,13 +448,13 @@ class EntrySearch:
             self._known[peer] = self._known.pop(peer)
         self._asked[peer] = now + self._parts.config.entry_timeout
         self._held[peer] = None
-        self._out.hold(peer, contact.hints, self._purpose)
+        self._parts.out.hold(peer, contact.hints, self._purpose)
         if peer in self._links:
-            self._out.send(peer, self._request(now))
+            self._parts.out.send(peer, self._request(now))
 
     def _let_go(self, peer: PeerId) -> None:
         if self._held.pop(peer, 0) is None:
-            self._out.release(peer, self._purpose)
+            self._parts.out.release(peer, self._purpose)
 
     def _request(self, now: float) -> Enter:
         context, parts = self._parts.context, self._parts
@@ -455,7 +475,7 @@ class EntrySearch:
 
 
 def told_membership(parts: Parts, decision: Decision) -> list[tuple[Verified, Head]]:
-    """The fragments of membership that came with an admission, checked; `RemoteError` if one is false."""
+    """Return the checked fragments of membership from an admission; `RemoteError` if one is false."""
     for card in decision.cards:
         parts.context.cards.learn(card)
     checked = [_checked(parts, unit) for unit in decision.membership]
@@ -465,17 +485,11 @@ def told_membership(parts: Parts, decision: Decision) -> list[tuple[Verified, He
 def _checked(parts: Parts, unit: Unverified) -> Verified:
     if unit.topic != parts.id or not parts.deed.knew(unit.author):
         raise InvalidEvent(Reason.NOT_A_PUBLISHER, "a fragment of somebody who may not speak here")
-    return parts.context.verify(unit, parts.context.cards.card_for(unit.author, unit.device, None))
-
-
-def refused_record(parts: Parts, peer: PeerId, error: RemoteError) -> Record:
-    """What is written down of an answer at the door that cannot be used."""
-    note = f"decision: {error.detail}"[:200]
-    return Record(Kind.REJECTED, parts.id, peer=peer, reason=error.reason, note=note)
+    return parts.context.check(unit, None, None)[0]
 
 
 def own_notice(told: Iterable[tuple[Verified, Head]], nym: AuthorId) -> Head | None:
-    """The last notice among these that we came in."""
+    """Return the latest of these notices that says that we came in."""
     mine = [
         head for _, head in told if head.change is not None and head.change.nym == nym and head.change.joins
     ]
@@ -483,22 +497,24 @@ def own_notice(told: Iterable[tuple[Verified, Head]], nym: AuthorId) -> Head | N
 
 
 class Admission:
-    """The doors of one place, from outside."""
+    """Follows the answers at the doors of one place, and tells the application."""
 
-    def __init__(self, parts: Parts, entry_search: EntrySearch, out: Outbox) -> None:
+    def __init__(self, parts: Parts, entry_search: EntrySearch) -> None:
         self._parts = parts
         self._entry_search = entry_search
-        self._out = out
         self._asked: list[int] = []
-        """Requests of the application that wait for the door to open, and for the state behind it."""
+        """Requests of the application that wait to be let in, and for the state after that."""
         self._hurried: dict[int, None] = {}
-        """Those of them that want to know at once that the host decides."""
+        """Those requests that want to know at once that the host decides."""
         self._doors: dict[PeerId, None] = {}
-        """Where the host was told of us, and decides. What is said at other doors does not change that."""
+        """The doors where the host heard of us and decides. Answers at other doors do not change that."""
         self.is_rejected = False
-        """Whether the host said no to us: nobody knocks again unasked."""
+        """Whether the host turned us away: then we do not knock again unasked."""
+        kept = parts.context.store.cells.get(TURNED, parts.id)
+        self.turned: Turned | None = None if kept is None else _decode_turned(kept)
+        """The host's words of refusal, kept since the application may have ceased to wait for them."""
         self._is_first = True
-        """Whether nobody meant to be in before the first of these."""
+        """Whether we did not want to be in before the first of these requests."""
 
     def enter(
         self,
@@ -509,7 +525,10 @@ class Admission:
         waits: bool,
         now: float,
     ) -> None:
-        """Ask to come in; answered when the door opens, or does not."""
+        """Ask to come in; the request is answered when the door opens or we are turned away."""
+        if self.turned is not None:
+            self.turned = None
+            self._parts.context.store.cells.delete(TURNED, self._parts.id)
         if not self._asked:
             self._is_first = not self._entry_search.wants
             if self._is_first:
@@ -520,27 +539,29 @@ class Admission:
         self._entry_search.enter(contacts, modifiers, text, now)
 
     def give_up(self, request: int) -> bool:
-        """Tell a request that nobody answered in time; whether nobody here means to be in any more."""
+        """Answer a request that timed out; return whether nobody wants us to be in any more."""
         if request not in self._asked:
             return False
         self._asked.remove(request)
         self._hurried.pop(request, None)
         if self._doors:
-            self._out.reply(request, Declined(Reason.WAITING, AT_THE_DOOR))
+            self._parts.out.reply(request, Declined(Reason.WAITING, AT_THE_DOOR))
             return False
         is_in = bool(self._parts.tree.upstreams) or self._entry_search.is_admitted
         detail = "nobody who lets guests in answered in time; the host of this place may be away"
+        if self._is_first and not self._asked and not is_in:
+            detail += "; this node does not go on asking: enter again later"
         if is_in:
             detail = "let in, but the state of the place did not come in time"
-        self._out.reply(request, Declined(Reason.TIMEOUT, detail))
+        self._parts.out.reply(request, Declined(Reason.TIMEOUT, detail))
         return self._is_first and not self._asked and not is_in
 
     def handle_decision(self, peer: PeerId, decision: Decision, now: float) -> bool:
-        """Follow the answer at a peer's door; whether that peer sends to us from now on."""
-        parts, entry_search, out = self._parts, self._entry_search, self._out
+        """Follow the answer at a peer's door; return whether that peer sends to us from now on."""
+        parts, entry_search, out = self._parts, self._entry_search, self._parts.out
         if not entry_search.is_awaited(peer):
             note = "a decision that nobody waits for"
-            out.record(Record(Kind.REJECTED, parts.id, peer=peer, reason=Reason.SURPLUS, note=note))
+            parts.record(Kind.REJECTED, peer, Reason.SURPLUS, note)
             return False
         before = out.mark()
         try:
@@ -563,7 +584,7 @@ class Admission:
             out.forget_since(before)
             if error.reason in MADE_UP:
                 entry_search.distrust(peer, now)
-            out.record(refused_record(parts, peer, error))
+            parts.record(Kind.REJECTED, peer, error.reason, f"decision: {error.detail}")
             out.blame(peer, error.reason)
             entry_search.handle_refusal(peer, now)
             return False
@@ -576,7 +597,7 @@ class Admission:
         return True
 
     def tell_entered(self) -> None:
-        """Tell the application that it is in: as soon as it can look at the state as of its entry."""
+        """Tell the application that it is in, as soon as the state as of its entry is here."""
         parts = self._parts
         if self._asked and parts.tree.upstreams and self._has_state:
             self._answer(Entered(parts.id, parts.since))
@@ -590,7 +611,7 @@ class Admission:
         return parts.is_whole and not parts.fragment_repair.count
 
     def _person(self, peer: PeerId, decision: Decision) -> AuthorId | None:
-        """Who has let us in, if the answer proves it."""
+        """Return the person who let us in, if the answer proves it."""
         card = decision.card
         if card is None or card.device_key != peer:
             return None
@@ -598,7 +619,7 @@ class Admission:
         return card.person
 
     def _let_in(self, told: list[tuple[Verified, Head]], now: float) -> None:
-        """Where the line begins for us, and since when we are a guest; the rest of the roll is asked for."""
+        """Learn where the line begins for us, and since when we are a guest; the roll is asked for later."""
         parts = self._parts
         notice = own_notice(told, parts.context.author)
         is_new = parts.fragments.standing.fragment < 0 and not parts.terms.line
@@ -615,12 +636,12 @@ class Admission:
             parts.membership.enter(notice.change, notice.message, notice.generation)
 
     def _wait_at_door(self, peer: PeerId, now: float) -> None:
-        """Stand at the door of the host, which decides who comes in."""
+        """Wait at the door of the host, which decides who comes in."""
         hurried, self._hurried = self._hurried, {}
         self._asked = [each for each in self._asked if each not in hurried]
         self._entry_search.wait_at_door(peer, now)
         for request in hurried:
-            self._out.committed.reply(request, AtDoor(self._parts.id))
+            self._parts.out.committed.reply(request, AtDoor(self._parts.id))
 
     def _handle_refusal(self, peer: PeerId, decision: Decision, now: float) -> None:
         self._entry_search.follow_referral(decision.relays)
@@ -630,6 +651,12 @@ class Admission:
             packet = parse(decision.text)
             turned = Turned(self._parts.id, reason, packet.method, packet.modifiers, packet.body)
             self.is_rejected = not self._parts.is_in
+            self.turned = turned
+            self._parts.context.store.cells.put(TURNED, self._parts.id, _encode(turned))
+            note = "turned away by the host"
+            self._parts.out.committed.record(
+                Record(Kind.CONTROL, self._parts.id, peer=peer, reason=reason, note=note)
+            )
             self._answer(turned)
             return
         waits = any(self._entry_search.is_awaited(each.peer) for each in self._entry_search.contacts)
@@ -640,9 +667,9 @@ class Admission:
             return
         requests, self._asked, self._hurried = self._asked, [], {}
         for request in requests:
-            self._out.reply(request, Declined(reason, "turned away at the door"))
+            self._parts.out.reply(request, Declined(reason, "turned away at the door"))
 
     def _answer(self, result: Entered | Turned) -> None:
         requests, self._asked, self._hurried = self._asked, [], {}
         for request in requests:
-            self._out.committed.reply(request, result)
+            self._parts.out.committed.reply(request, result)

@@ -1,6 +1,6 @@
-"""What a device says in a place: numbered, cut into fragments and signed, only while the term is its own.
+"""Writes a device's messages: numbered, cut into fragments and signed, only while the term is its own.
 
-Each fragment is written down before it leaves, so that numbers which were seen are never used for something
+Each fragment is stored before it leaves, so that a number that others saw is never used again for something
 else (Toth 2013, section 5: counters survive a restart).
 """
 
@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId, EventId
 from linnet.core.reasons import Reason
-from linnet.event.event import Tail, Verified
+from linnet.event.event import Spot, Tail, Verified
 from linnet.event.signing import sign_unit
-from linnet.groups.ids import Device
+from linnet.groups.labels import Device
 from linnet.places.channel.packet import (
     Header,
     Modifier,
@@ -40,19 +40,19 @@ from linnet.places.place_setup import Parts
 NOTICE_ENTER = "_notice_place_enter"
 NOTICE_LEAVE = "_notice_place_leave"
 NOTICE_VOICE = "_notice_place_voice"
-"""Somebody else speaks from now on."""
+"""The method of the notice that another device speaks from now on."""
 KEEPALIVE = "_notice_keepalive"
 NYM = "_nym"
 
 Spoken = tuple[Verified, Head]
-"""A fragment of ours, to be taken in as if it had come."""
+"""A fragment of ours, to be taken in like one that was received."""
 
 Announcement: TypeAlias = tuple[int, list[Spoken]]
 """The number of a message of ours, and its fragments."""
 
 
 class FragmentWriter:
-    """Messages of this device that are on their way out."""
+    """The outgoing messages of this device."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -60,9 +60,9 @@ class FragmentWriter:
         self._numbering = Numbering(parts.fragments.standing)
         self._since_hash = 0
         self._sizes: dict[int, int] = {}
-        """Bytes of the bodies of open messages."""
+        """The bytes of the bodies of open messages."""
         self._ended = 0, 0
-        """The message that ended last, and the bytes of its body."""
+        """The last message that ended, and the bytes of its body."""
         self._chain = self._last_of_chain()
 
     @property
@@ -78,8 +78,8 @@ class FragmentWriter:
         return (standing.term, standing.fragment) == (term, parts.fragments.standing.fragment)
 
     def open_term(self, now: float) -> list[Spoken]:
-        """Open the next term behind what is held here, with a word of its own: it is told to many, and so
-        is to be small. The very first one opens with whatever is said first."""
+        """Open the next term after what is held here, with a small message of its own, since it is sent to
+        many. The very first term opens with the first message of the application."""
         last = self._parts.fragments.standing
         for message in self._numbering.open_term(last):
             self._cutting.abandon(message)
@@ -89,11 +89,11 @@ class FragmentWriter:
     def announce(
         self, method: str, modifiers: Sequence[Modifier], body: bytes, reset: bool, more: bool, now: float
     ) -> tuple[int, list[Spoken]]:
-        """Begin a message, and end it unless more follows; its number, and the fragments that leave now."""
+        """Begin a message, and end it unless more follows; return its number and its fragments so far."""
         keys = self._turned(now)
         state = reset or any(each.is_persistent for each in modifiers)
-        # The first of all looks like one that begins anew. Only that one carries a hash, so that whoever says
-        # it again knows which it was.
+        # The very first message looks like one that begins anew. Only that one carries a hash, so that a host
+        # that repeats it knows which it was.
         is_due = self._numbering.standing.state > 0 and self._since_hash + 1 >= self._parts.config.hash_every
         hashed = reset or (state and is_due)
         section = render(modifiers, method)
@@ -107,11 +107,11 @@ class FragmentWriter:
         return message.number, [*keys, *spoken, *self.more(message.number, body, more, now)]
 
     def size(self, message: int) -> int:
-        """Bytes of the body of a message that is open, or has just ended."""
+        """Return the bytes of the body of a message that is open, or has just ended."""
         return self._ended[1] if self._ended[0] == message else self._sizes.get(message, 0)
 
     def more(self, message: int, body: bytes, more: bool, now: float) -> list[Spoken]:
-        """More of a body, also of a message that was open when we stopped; the fragments that leave now."""
+        """Add to a message's body, also one left open by an earlier run; return the new fragments."""
         if message not in self._sizes:
             self._reopen(message)
         self._sizes[message] += len(body)
@@ -150,10 +150,10 @@ class FragmentWriter:
     def joined(
         self, nym: AuthorId, since: int | None, now: float, device: Device | None = None
     ) -> tuple[int, list[Spoken]]:
-        """Tell all that somebody came in. With the hash of the state, for whoever is new.
+        """Announce that a guest came in, with the hash of the state, for newcomers.
 
-        In a sealed place the key takes a step first, and the device is told it behind the notice; or all of
-        their devices that are known, if it is said again.
+        In a sealed place the key takes a step first, and the guest's device gets the key after the notice; or
+        all known devices of the guest, if the notice is repeated.
         """
         keys = self._turned(now)
         if self._parts.deed.policy.seals:
@@ -166,14 +166,14 @@ class FragmentWriter:
         return number, [*keys, *spoken, *told]
 
     def parted(self, nym: AuthorId, now: float) -> tuple[int, list[Spoken]]:
-        """Tell all that somebody left: what follows is closed to them."""
+        """Announce that a guest left: what follows is closed to them."""
         keys = self._turned(now)
         self._parts.host_keys.readers.forget(nym)
         number, spoken = self._notice(NOTICE_LEAVE, self._numbering.begin_part(nym), nym, now)
         return number, [*keys, *spoken]
 
     def tell_keys(self, device: Device, since: int, now: float) -> list[Spoken]:
-        """Tell a guest's device the keys of all that is open to it, by the prekeys that it gave."""
+        """Write the keys of all that is open to a guest's device, sealed to the device's prekeys."""
         if not self._parts.deed.policy.seals:
             return []
         before = self._turned(now)
@@ -182,42 +182,33 @@ class FragmentWriter:
         return [*before, *self._say_keys(body, now)]
 
     def keep_alive(self, now: float) -> list[Spoken]:
-        """Say that nothing was said, so that the loss of the last fragment is noticed."""
+        """Write a keep-alive, so that the loss of the last fragment is noticed."""
         return self._word(KEEPALIVE, now)
 
     def _word(self, method: str, now: float) -> list[Spoken]:
         keys = self._turned(now)
         message = self._numbering.begin()
-        self._cutting_opened(message.number, self._text(message, render((), method), None))
-        self._cutting.finish(message.number)
-        return [*keys, *self._flow(now)]
+        return [*keys, *self._begin(message, render((), method), None, now), *self._end(message, now)]
 
     def _notice(self, method: str, message: Message, nym: AuthorId, now: float) -> tuple[int, list[Spoken]]:
         section = render((Modifier(":", NYM, nym.hex().encode()),), method)
         digest = None if message.delta is None else self._parts.order.state.digest()
         spoken = self._begin(message, section, digest, now)
-        self._cutting.finish(message.number)
         self._since_hash = 0
-        return message.number, [*spoken, *self._flow(now)]
+        return message.number, [*spoken, *self._end(message, now)]
 
     def _begin(self, message: Message, section: bytes, digest: bytes | None, now: float) -> list[Spoken]:
-        text = self._text(message, section, digest)
+        text = encode_header(Header(len(section), message.delta, digest)) + section
         self._cutting.open(message.number)
-        return self._feed(message.number, text, now)
-
-    def _text(self, message: Message, section: bytes, digest: bytes | None) -> bytes:
-        return encode_header(Header(len(section), message.delta, digest)) + section
-
-    def _cutting_opened(self, message: int, text: bytes) -> None:
-        self._cutting.open(message)
-        self._cutting.feed(message, text)
-
-    def _feed(self, message: int, data: bytes, now: float) -> list[Spoken]:
         spoken: list[Spoken] = []
-        for at in range(0, len(data), 1 << 19):
-            self._cutting.feed(message, data[at : at + (1 << 19)])
+        for at in range(0, len(text), 1 << 19):
+            self._cutting.feed(message.number, text[at : at + (1 << 19)])
             spoken += self._flow(now)
         return spoken
+
+    def _end(self, message: Message, now: float) -> list[Spoken]:
+        self._cutting.finish(message.number)
+        return self._flow(now)
 
     def _flow(self, now: float) -> list[Spoken]:
         spoken: list[Spoken] = []
@@ -227,7 +218,7 @@ class FragmentWriter:
         return spoken
 
     def _turned(self, now: float) -> list[Spoken]:
-        """In a sealed place: the keys of a new epoch, if one has to begin before anything else is said."""
+        """Begin a new epoch in a sealed place, if one is due before the next fragment; return its keys."""
         parts, standing = self._parts, self._numbering.standing
         if not parts.deed.policy.seals or not parts.host_keys.is_due(standing.term, standing.generation):
             return []
@@ -238,7 +229,7 @@ class FragmentWriter:
         return self._say_keys(parts.host_keys.for_all(standing.term, message, parts.is_guest, now, own), now)
 
     def _say_keys(self, body: bytes | None, now: float) -> list[Spoken]:
-        """A message of keys, all of it at once: nothing else may come before the next one's number."""
+        """Write a message of keys, all of it at once, before the next message gets a number."""
         if body is None:
             return []
         number = self._numbering.begin_keys().number
@@ -259,12 +250,14 @@ class FragmentWriter:
         seq, prev = self._chain
         if sealed:
             tail = self._parts.host_keys.seal(tail, seq, prev)
-        verified = sign_unit(context.key, self._parts.id, context.author, context.device, seq, prev, (tail,))
+        verified = sign_unit(
+            context.key, Spot(self._parts.id, context.author, context.device, seq, prev), (tail,)
+        )
         self._chain = seq + 1, verified.head
         return verified, head
 
     def _with_roll(self, head: Head, change: Change) -> Head:
-        """A change of membership counts here at once, and is said with the hash of what is in force then."""
+        """Apply our own change of membership, and put the hash of all membership now in force into it."""
         parts = self._parts
         parts.membership.store(change, head.message, head.generation)
         knows_all = parts.membership.is_whole and parts.fragments.upto > parts.fragments.standing.fragment

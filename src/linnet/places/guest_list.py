@@ -1,7 +1,7 @@
-"""Who is in: asked by newcomers of those above them, told by whoever knows, checked by the voice's hash.
+"""The guest list: newcomers ask their upstreams for the roll, and check it against the voice's hash.
 
-Every change of membership carries the hash of the roll with it (docs/adr/0018-places.md). So a newcomer
-checks one signature, however many guests there are, and nobody can leave out or put in somebody.
+Every change of membership carries the hash of the roll (docs/adr/0018-places.md). So a newcomer checks one
+signature, however many guests there are, and nobody can leave out or add a guest.
 """
 
 from __future__ import annotations
@@ -9,33 +9,29 @@ from __future__ import annotations
 from msgspec import Struct
 
 from linnet.core.errors import InvalidEvent, RemoteError
-from linnet.core.ids import PeerId, TopicId
+from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Timer
 from linnet.event.event import Unverified, Verified
 from linnet.event.signing import recall_unit
 from linnet.identity.cards import Card
-from linnet.machine.outbox import Outbox
-from linnet.places.channel.roll import read_lines
+from linnet.places.channel.membership import read_lines
 from linnet.places.messages import ROLL_PAGE_BYTES, AskRoll, RollIs
 from linnet.places.multicast.fragment_repair import Question
 from linnet.places.multicast.fragmentation import Head, head_of
 from linnet.places.multicast.terms import Where
-from linnet.places.place_setup import Parts
-from linnet.trace.records import Kind, Record
+from linnet.places.place_setup import Parts, PlaceTimer
+from linnet.trace.records import Kind
 
 _SHELF = 4
-"""Rolls that are kept for those who are still asking for pieces of them."""
+"""The rolls that are kept for peers that are still asking for pieces of them."""
 
 
-class RollDue(Timer, frozen=True, gc=False):
-    """The time for an answer about the guests of a place is over."""
-
-    place: TopicId
+class RollDue(PlaceTimer, frozen=True, gc=False):
+    """A timer: an answer about the guests of a place is overdue."""
 
 
 class _Told(Struct, frozen=True, gc=False):
-    """A roll that can be told."""
+    """A roll that can be sent."""
 
     change: Unverified
     card: Card | None
@@ -43,26 +39,25 @@ class _Told(Struct, frozen=True, gc=False):
 
 
 class GuestList:
-    """Questions and answers of one node about the guests of one place."""
+    """The questions and answers of one node about the guests of one place."""
 
-    def __init__(self, parts: Parts, out: Outbox) -> None:
+    def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._out = out
         self._shelf: dict[int, _Told] = {}
         self._undone = 0
-        """How much had been undone when the shelf was filled."""
+        """How often membership had been undone when the shelf was filled."""
         self._request = 0
         self._asked: PeerId | None = None
         self._next_at = 0.0
-        """When to ask again: nobody answered, or could."""
+        """When to ask again, if nobody answered or could."""
         self._message = 0
-        """The change whose roll is on its way."""
+        """The change whose roll is being received."""
         self._lines = bytearray()
 
-    # Who tells.
+    # At the peer that answers.
 
     def answer_question(self, peer: PeerId, ask: AskRoll) -> None:
-        """Tell a guest a piece of the roll, or why not."""
+        """Send a guest a piece of the roll, or the reason why not."""
         place, membership = self._parts.id, self._parts.membership
         if membership.undone != self._undone:
             self._shelf.clear()
@@ -71,7 +66,7 @@ class GuestList:
         told = self._shelf.get(message) or self._tellable(message)
         if told is None:
             no = RollIs(place, ask.request, None, None, 0, 0, b"", Reason.MISSING_DEPENDENCY)
-            self._out.committed.send(peer, no)
+            self._parts.out.committed.send(peer, no)
             return
         self._shelf[message] = told
         if len(self._shelf) > _SHELF:
@@ -79,10 +74,10 @@ class GuestList:
         offset = ask.offset if ask.message == message else 0
         piece = told.lines[offset : offset + ROLL_PAGE_BYTES]
         page = RollIs(place, ask.request, told.change, told.card, offset, len(told.lines), piece, None)
-        self._out.committed.send(peer, page)
+        self._parts.out.committed.send(peer, page)
 
     def _tellable(self, message: int) -> _Told | None:
-        """The roll as of the last change, if what we know has the hash that the voice signed with it."""
+        """Return the roll as of this change, if ours has the hash that the voice signed with it."""
         membership = self._parts.membership
         unit = self._parts.first_of(message) if membership.is_whole else None
         if unit is None:
@@ -93,47 +88,46 @@ class GuestList:
         card = self._parts.context.cards.find(unit.author, unit.device)
         return _Told(unit, card, membership.lines())
 
-    # Who asks.
+    # At the node that asks.
 
     def put_back(self, seconds: float) -> None:
-        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        """Shift the stored times by the seconds that the clock went back, so that nothing is due later."""
         self._next_at -= seconds
 
     def take_due(self, now: float) -> list[Question]:
-        """Take the question to one of those above us, each in turn, while the roll is not known."""
+        """Return the question to an upstream, each in turn, while the roll is not known."""
         upstreams = self._parts.tree.upstreams
         if self._parts.membership.is_whole or not upstreams or now < self._next_at:
             return []
         if self._asked is not None:
-            note = "no answer about the roll"
-            self._record(Kind.DROPPED, self._asked, Reason.TIMEOUT, note)
+            self._parts.record(Kind.DROPPED, self._asked, Reason.TIMEOUT, "no answer about the roll")
             self._begin_anew()
         self._asked = upstreams[self._request % len(upstreams)]
         return [Question(self._asked, self._next_question(now))]
 
     def handle_roll(self, peer: PeerId, page: RollIs, now: float) -> Reason | None:
-        """Take a piece of the roll, and ask for the next; what the peer is to be blamed for."""
+        """Take a piece of the roll, and ask for the next; return the fault to blame the peer for."""
         if peer != self._asked or page.request != self._request:
-            self._record(Kind.REJECTED, peer, Reason.SURPLUS, "a roll that nobody asked for")
+            self._parts.record(Kind.REJECTED, peer, Reason.SURPLUS, "a roll that nobody asked for")
             return None
         if page.change is None:
             self._asked = None
             reason = page.reason or Reason.MISSING_DEPENDENCY
-            self._record(Kind.DROPPED, peer, reason, "it cannot tell the roll")
+            self._parts.record(Kind.DROPPED, peer, reason, "it cannot tell the roll")
             return None
         try:
             self._take(peer, page, page.change, now)
         except RemoteError as error:
             self._begin_anew()
-            self._record(Kind.REJECTED, peer, error.reason, f"roll: {error.detail}"[:200])
-            # The next one is asked when the time for this answer is over: who lies sets no pace.
+            self._parts.record(Kind.REJECTED, peer, error.reason, f"roll: {error.detail}")
+            # The next one is asked when the time for this answer is over: a lying peer must not set the pace.
             if error.reason is not Reason.STALE:
-                self._out.blame(peer, error.reason)
+                self._parts.out.blame(peer, error.reason)
                 return error.reason
         return None
 
     def handle_link_down(self, peer: PeerId) -> None:
-        """Wait for no answer of a peer whose link is down."""
+        """Stop waiting for the answer of a peer whose link is down."""
         if peer == self._asked:
             self._begin_anew()
             self._next_at = 0.0
@@ -147,7 +141,7 @@ class GuestList:
             raise RemoteError(Reason.MALFORMED, f"a piece at {page.offset}")
         self._lines += page.lines
         if len(self._lines) < page.size:
-            self._out.send(peer, self._next_question(now))
+            self._parts.out.send(peer, self._next_question(now))
             return
         told = read_lines(bytes(self._lines))
         if head.change is None or told.digest() != head.change.roll:
@@ -158,13 +152,11 @@ class GuestList:
         self._begin_anew()
 
     def _checked(self, unit: Unverified, card: Card | None) -> tuple[Verified, Head]:
-        """The change that a roll is of: signed by the voice of its term, and not older than our entry."""
+        """Check the change that a roll is of: signed by the voice of its term, not older than our entry."""
         parts = self._parts
         if unit.topic != parts.id or not parts.deed.knew(unit.author):
             raise InvalidEvent(Reason.NOT_A_PUBLISHER, "a change by somebody who may not speak here")
-        if card is not None:
-            parts.context.cards.learn(card)
-        verified = parts.context.verify(unit, parts.context.cards.card_for(unit.author, unit.device, None))
+        verified, _ = parts.context.check(unit, card, None)
         head = head_of(verified.events[0])
         if (
             parts.terms.where(head, unit.device, unit.seq) is not Where.IN_LINE
@@ -176,11 +168,8 @@ class GuestList:
     def _next_question(self, now: float) -> AskRoll:
         self._request += 1
         self._next_at = now + self._parts.config.replay_timeout
-        self._out.set_timer(self._parts.config.replay_timeout, RollDue(self._parts.id))
+        self._parts.out.set_timer(self._parts.config.replay_timeout, RollDue(self._parts.id))
         return AskRoll(self._parts.id, self._request, self._message, len(self._lines))
-
-    def _record(self, kind: Kind, peer: PeerId, reason: Reason, note: str) -> None:
-        self._out.record(Record(kind, self._parts.id, peer=peer, reason=reason, note=note))
 
     def _begin_anew(self) -> None:
         self._asked = None

@@ -1,51 +1,134 @@
-"""A wish for messages of the past: those that are here are handed over, the others are asked for.
+"""Reads messages of the past, by a range of their numbers.
 
-Toth 2013, section 4.3.3. A message that nobody gives, or that is closed to us, is told as lost.
+Toth 2013, section 4.3.3: the range is inclusive, the own store comes first, missing fragments are asked for,
+and the end is reported once. Messages are handed over in order: a hole is waited for until it is filled or
+given up. A message that no peer has, or that is closed to us, is reported as lost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
+
+from msgspec import Struct
 
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId
 from linnet.core.reasons import Reason
-from linnet.places.channel.history import History, HistoryStep, Told, Unheld
-from linnet.places.channel.reassembly import Began, Broken, Finished, More, Piece
+from linnet.places.channel.fragment_store import Fragments
+from linnet.places.channel.reassembly import Began, Broken, Finished, More, Piece, Reassembly, Step
 from linnet.places.commands import WatchPlace
-from linnet.places.delivery_window import DeliveryWindow
-from linnet.places.items import Body, Lost, PlaceItem, Said
+from linnet.places.items import Body, DeliveryWindow, Lost, PlaceItem, Said
 from linnet.places.place_setup import Parts
 
+MOST_MESSAGES = 100_000
+"""The most messages of one range; a longer one takes several queries."""
+
+
+class Wanted(Struct, frozen=True, gc=False):
+    """The piece of a message that must be replayed."""
+
+    message: int
+    offset: int
+
+
+class Unheld(Struct, frozen=True, gc=False):
+    """A message of the range that could not be fetched whole."""
+
+    message: int
+    reason: Reason
+
+
+class Told(Struct, frozen=True, gc=False):
+    """The end of the range, reported once."""
+
+    first: int
+    last: int
+
+
+HistoryStep: TypeAlias = Step | Unheld | Told
+
+
+class History:
+    """Walks a range of messages, the first and last included; the first perhaps from a byte on."""
+
+    def __init__(
+        self, fragments: Fragments, assembly: Reassembly, first: int, last: int, offset: int = 0
+    ) -> None:
+        if not 1 <= first <= last:
+            raise Refused(Reason.MALFORMED, f"no range of messages: {first} to {last}")
+        if last - first >= MOST_MESSAGES:
+            raise Refused(Reason.TOO_MANY, f"a range has at most {MOST_MESSAGES} messages")
+        self._fragments = fragments
+        self._assembly = assembly
+        self._first = first
+        self._last = last
+        self._offset = offset
+        self._next = first
+        self._lost: dict[int, Reason] = {}
+        self._done = False
+
+    def wanted(self, most: int) -> list[Wanted]:
+        """Return the pieces to ask for, lowest first: for each incomplete message its first missing piece."""
+        found: list[Wanted] = []
+        for message in range(self._next, self._last + 1):
+            if len(found) >= most:
+                break
+            if message not in self._lost and not self._fragments.is_whole(message):
+                found.append(Wanted(message, self._fragments.held_from_start(message)))
+        return found
+
+    def tell(self) -> Iterator[HistoryStep]:
+        """Yield what is here, in order. To be called again when more arrives, and read to its end."""
+        while self._next <= self._last:
+            message = self._next
+            if self._fragments.is_whole(message):
+                self._next += 1
+                yield from self._assembly.historic(message, self._offset if message == self._first else 0)
+            elif message in self._lost:
+                self._next += 1
+                yield Unheld(message, self._lost.pop(message))
+            else:
+                return
+        if not self._done:
+            self._done = True
+            yield Told(self._first, self._last)
+
+    def give_up(self, message: int, reason: Reason) -> None:
+        """Give a message up that cannot be fetched: it is closed to us, or nobody keeps it."""
+        if self._next <= message <= self._last:
+            self._lost[message] = reason
+
+
 ASKED = 16
-"""Messages of one range that are asked for at the same time."""
+"""The messages of one range that are asked for at the same time."""
 
 
 class HistoryQuery:
-    """One subscription that ends with a message of the past."""
+    """A subscription that ends with a message of the past."""
 
     def __init__(self, command: WatchPlace, parts: Parts, window: DeliveryWindow) -> None:
         if command.durable is not None:
             raise Refused(Reason.UNSUPPORTED, "history has no place to go on from: it is read once")
         self._parts = parts
         self._window = window
-        # What is before our entry, where that is closed, is not lost: nobody asked for it.
+        # Messages before our entry, where those are closed to us, are not lost: nobody asked for them.
         open_from = parts.since if parts.deed.policy.restricts and not parts.may_speak else 1
         self.first = max(1, open_from if command.since is None else command.since)
         self._command = command
         self._at = self.first
-        """The first message of which nothing was told."""
+        """The first message of which nothing was handed over."""
         self._history: History | None = None
         self._steps: Iterator[HistoryStep] | None = None
         self._asked: dict[tuple[int, int], None] = {}
 
     def pump(self) -> None:
-        """Hand over what can be, and ask for what is not here."""
+        """Hand over what is here and fits the window, and ask for what is missing."""
         self._hand_over()
         self._window.flush()
 
     def handle_consumed(self, items: int) -> None:
-        """Go on: the application is done with so many items."""
+        """Go on after the application has handled so many items."""
         self._window.take_handled(items)
         self.pump()
 
@@ -66,9 +149,9 @@ class HistoryQuery:
                 self._window.hand(self._items(step))
 
     def _begin(self) -> bool:
-        """Find the end of the range; whether there is anything to tell.
+        """Find the end of the range; return whether there is anything to hand over.
 
-        Whoever has just come in does not know yet how much was said: what is missing is waited for.
+        A newcomer does not know yet how many messages there are: missing fragments are waited for.
         """
         parts, until = self._parts, self._command.until
         newest = parts.fragments.standing.message
@@ -84,7 +167,7 @@ class HistoryQuery:
         return True
 
     def _tell_locked(self, message: int) -> None:
-        """Messages before this one that are here, and whose keys are not."""
+        """Report messages before this one as lost that are here, but whose keys are missing."""
         for passed in range(self._at, message):
             if self._parts.guest_keys.is_locked(passed):
                 self._window.hand([Lost(self._parts.id, passed, passed, Reason.KEY_MISSING)])
@@ -99,7 +182,7 @@ class HistoryQuery:
         return step
 
     def _ask(self, history: History) -> bool:
-        """Ask for what lacks; whether something was given up, so that it may go on."""
+        """Ask for missing pieces; return whether a message was given up, so that the reading may go on."""
         parts, given_up = self._parts, False
         for wish in history.wanted(ASKED):
             key = (wish.message, wish.offset)
@@ -133,7 +216,7 @@ class HistoryQuery:
 
 
 def author_of(parts: Parts, message: int) -> AuthorId:
-    """The person whose device began a message; the host, if its first fragment is gone."""
+    """Return the person whose device began a message; the host, if its first fragment is gone."""
     row = parts.fragments.get_at(message, 0)
     verified = None if row is None else parts.fragments.verified(row)
     return parts.deed.host if verified is None else verified.unit.author

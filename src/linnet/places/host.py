@@ -1,13 +1,13 @@
-"""The voice of a place at this node: what it is to say, and when it may.
+"""The voice of a place at this node: says messages when it is our turn.
 
-What the application wants to say is said at once if it is our turn, else when it is. While nothing is said,
-signs of life are given. Strangers at our door are something to be said, too, while the voice that would
-decide about them is away.
+Messages of the application are said at once if it is our turn, else when it is. While nothing is said,
+keep-alives are sent. Strangers at our door also wait for our turn, while the voice that would decide about
+them is away.
 
-What this device said in a term that was cut is said again first in its next, in the same order (decision
-0018). Each message is said again once, however often terms are cut and nodes crash: it names the event that
-it began with when it was said first, and what was said again under that name is remembered beside the
-orphans.
+Messages that this device said in a term that was cut are repeated first in its next term, in the same order
+(decision 0018). Each is repeated only once, however often terms are cut and nodes crash: it names the event
+that it began with when it was first said, and the event of its repetition is stored under that name beside
+the orphans.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from linnet.core.errors import Refused, RemoteError
-from linnet.core.ids import AuthorId, EventId, PeerId, TopicId
+from linnet.core.ids import AuthorId, EventId, PeerId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Timer
-from linnet.delivery.commands import Declined
-from linnet.groups.ids import Device
-from linnet.machine.outbox import Outbox
+from linnet.groups.labels import Device
+from linnet.machine.commands import Declined
 from linnet.places.channel.fragment_store import Row
 from linnet.places.channel.packet import (
     LARGEST_HEADER,
@@ -54,17 +52,17 @@ from linnet.places.multicast.fragmentation import (
     Flag,
     head_of,
 )
-from linnet.places.place_setup import Parts
+from linnet.places.place_setup import Parts, PlaceTimer
 from linnet.places.subscriber import Subscribers
 from linnet.trace.records import Kind, Record
 
 _SAID = "place said again"
 QUEUE = 256
-"""Commands that may wait for our turn."""
+"""The most commands that wait for our turn."""
 AT_ONCE = 4 * 1024 * 1024
-"""Bytes of what is said again in one go."""
+"""The most bytes that are repeated in one go."""
 SILENCE = 2.5
-"""Keep-alives that may be missing before others are looked for."""
+"""The number of missed keep-alives after which other upstreams are looked for."""
 
 VoiceCommand: TypeAlias = Announce | AnnounceMore | Admit | Eject
 
@@ -73,27 +71,27 @@ class Orphan(NamedTuple):
     """A message of ours that is not in the line."""
 
     rows: list[Row]
-    """Its pieces that were taken out, in order."""
+    """The fragments that were taken out of the line, in order."""
 
     @property
     def message(self) -> int:
-        """The number that it had."""
+        """The number that the message had."""
         return self.rows[0].message
 
 
 class _Words(NamedTuple):
     first: EventId
-    """The event that it began with when it was said for the first time."""
+    """The event that the message began with when it was first said."""
     change: Change | None
     header: Header
     packet: Packet
     body: bytes
     has_begun: bool
-    """Whether its beginning is in the line, and so its changes of state are applied."""
+    """Whether the beginning is in the line, and so its changes of state are applied."""
 
 
 def orphans(parts: Parts) -> list[Orphan]:
-    """Messages of this device that were taken out of the line, in the order in which they were said."""
+    """Return this device's messages that were taken out of the line, in the order in which they were said."""
     found: dict[tuple[int, int], list[Row]] = {}
     for row in parts.fragments.orphans():
         if row.flags & Flag.KEYS:
@@ -104,13 +102,13 @@ def orphans(parts: Parts) -> list[Orphan]:
 
 
 def forget_idle(parts: Parts) -> bool:
-    """Forget signs of life and the like among them; whether anything is left that has to be said again."""
+    """Forget orphaned keep-alives and voice notices; return whether any other orphan is left to repeat."""
     left = False
     for orphan in orphans(parts):
         try:
             words = _words(parts, orphan)
         except RemoteError:
-            words = None  # written down when its turn comes
+            words = None  # recorded when its turn comes
         if words is not None and words.packet.method in (KEEPALIVE, NOTICE_VOICE):
             for row in orphan.rows:
                 parts.fragments.forget_orphan(row)
@@ -122,7 +120,7 @@ def forget_idle(parts: Parts) -> bool:
 def say_again(
     parts: Parts, writer: FragmentWriter, orphan: Orphan, now: float
 ) -> tuple[list[Spoken], Record | None]:
-    """Say one of them again, unless it stands by now; what leaves, and what is to be written down."""
+    """Repeat a message, unless it is in the line by now; return its fragments, and a record if dropped."""
     for row in orphan.rows:
         parts.fragments.forget_orphan(row)
     try:
@@ -138,7 +136,7 @@ def say_again(
     else:
         spoken = _announce(parts, writer, words, now)
     if spoken:
-        # Behind keys that have to be told first, if any.
+        # The message is behind keys that have to be sent first, if any.
         said = next(verified for verified, head in spoken if not head.flags & Flag.KEYS)
         parts.context.store.cells.put(_SAID, parts.id + words.first, said.head)
     return spoken, None
@@ -159,19 +157,20 @@ def _change(parts: Parts, writer: FragmentWriter, change: Change, message: int, 
     changes = parts.membership.changes(change.nym)
     is_in = bool(changes) and changes[-1].joins
     if change.joins == is_in:
-        return []  # somebody else said so meanwhile
+        return []  # another device announced it meanwhile
     if not change.joins:
         return writer.parted(AuthorId(change.nym), now)[1]
-    # Numbers are others now: what it could see from then on, it can see from now on at the latest.
+    # Numbers have changed: what the guest could see from then on, it can see from now on at the latest.
     is_late = change.effective_since > parts.fragments.standing.message
     since = None if change.effective_since == message or is_late else change.effective_since
     return writer.joined(AuthorId(change.nym), since, now)[1]
 
 
 def _words(parts: Parts, orphan: Orphan) -> _Words | None:
-    """What a message said, all of it; None if it had not ended."""
-    # The same number of the same term may be another's message, who opened this term too and counts; or ours,
-    # of a term that we had to open again behind another fragment: then all of this one is orphaned.
+    """Return the whole of a message; None if it had not ended."""
+    # The same number of the same term may be a message of another device, which opened this term too and
+    # counts; or ours, of a term that we had to open again behind another fragment: then all of this message
+    # is orphaned.
     begun = () if orphan.rows[0].is_first else parts.fragments.message(orphan.message)
     standing = [row for row in begun if row.term == orphan.rows[0].term and _is_ours(parts, row)]
     rows = sorted([*standing, *orphan.rows], key=lambda row: row.offset)
@@ -196,13 +195,13 @@ def _words(parts: Parts, orphan: Orphan) -> _Words | None:
 
 
 def _is_ours(parts: Parts, row: Row) -> bool:
-    """Whether this device said it."""
+    """Return whether this device said the fragment."""
     unit, context = parts.fragments.unit(row), parts.context
     return unit is not None and (unit.author, unit.device) == (context.author, context.device)
 
 
 def _first(packet: Packet) -> EventId | None:
-    """The event that a message began with that is said again; None if it is said for the first time."""
+    """Return the event that a repeated message first began with; None if it is said for the first time."""
     again = [each.value for each in packet.modifiers if each.name == AGAIN]
     if not again or not re.fullmatch(rb"[0-9a-f]{64}", again[0]):
         return None
@@ -210,7 +209,7 @@ def _first(packet: Packet) -> EventId | None:
 
 
 def _stands(parts: Parts, first: EventId) -> bool:
-    """Whether a message is in the line, as it was said first or as it was said again."""
+    """Return whether a message is in the line, as first said or as repeated."""
     again = parts.context.store.cells.get(_SAID, parts.id + first)
     return any(
         parts.is_in_line(event) and parts.fragments.is_whole(spoken.message)
@@ -224,14 +223,12 @@ def _dropped(parts: Parts, orphan: Orphan, reason: Reason, detail: str) -> Recor
     return Record(Kind.DROPPED, parts.id, orphan.rows[0].event, reason=reason, note=note)
 
 
-class KeepAliveDue(Timer, frozen=True, gc=False):
-    """Nothing was said in a place for so long that a sign of life is due."""
-
-    place: TopicId
+class KeepAliveDue(PlaceTimer, frozen=True, gc=False):
+    """A timer: a keep-alive is due in a place."""
 
 
 class Host:
-    """What one node says in one place."""
+    """Says one node's messages in one place."""
 
     def __init__(
         self,
@@ -242,28 +239,26 @@ class Host:
         entry_search: EntrySearch,
         key_distribution: KeyDistribution,
         keepers: Keepers,
-        out: Outbox,
     ) -> None:
         self._parts = parts
-        self._out = out
         self._key_distribution = key_distribution
         self._keepers = keepers
         self._ingest = ingest
         self._subscribers = subscribers
         self._door = door
-        self.takeover = TermTakeover(parts, entry_search, out)
+        self.takeover = TermTakeover(parts, entry_search)
         self._writer: FragmentWriter | None = None
         self._open_messages = OpenMessages(parts.id, parts.context.store.cells)
         self._queue: deque[tuple[int, VoiceCommand]] = deque()
         self._telling: dict[Device, None] = {}
-        """Devices of others who may speak, and are told keys in our turn."""
+        """Devices of others who may speak, to be given keys in our turn."""
         self._again = parts.may_speak and forget_idle(parts)
-        """Whether something of ours is to be said again."""
+        """Whether messages of ours have to be repeated."""
         self._last_said = 0.0
         self._yielded_at = 0.0
 
     def start(self, now: float) -> None:
-        """Go on to give signs of life as the voice, also if it has nothing to say after a restart."""
+        """Go on sending keep-alives as the voice after a restart, even with nothing to say."""
         self._last_said = self._yielded_at = now
         voice = self._parts.terms.voice
         if voice is None or voice.device != self._parts.context.device:
@@ -273,7 +268,7 @@ class Host:
             self._keepers.hold_keepers(now)
 
     def put_back(self, seconds: float) -> None:
-        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        """Shift the stored times by the seconds that the clock went back, so that nothing is due later."""
         self._last_said -= seconds
         self._yielded_at -= seconds
         self.takeover.put_back(seconds)
@@ -281,15 +276,15 @@ class Host:
     # What the application wants.
 
     def handle_command(self, request: int, command: VoiceCommand, now: float) -> None:
-        """Say something, now or when it is our turn; `Refused` if that will not come."""
+        """Say something, now or when it is our turn; `Refused` if that will never come."""
         if not self._parts.may_speak:
             raise Refused(Reason.NOT_A_PUBLISHER, "this place is not ours to speak in: talk to the host")
         is_rest = isinstance(command, AnnounceMore)
         if isinstance(command, AnnounceMore):
             self._open_messages.check(command.message, self._parts.term)
         turn = self.takeover.turn(now)
-        # What waits comes first, and what is to be said again; but for the rest of a message that stands. Our
-        # turn may have come by the clock alone, and then nobody has looked at what waits since.
+        # Waiting commands and repetitions come first, except for the rest of a message that is in the line.
+        # Our turn may have come by the clock alone, and then nobody has looked at the waiting commands since.
         is_next = is_rest or not self._queue
         is_free = is_rest or not (self._again or self._ingest.cut_off)
         if is_next and ((turn is Turn.OURS and is_free) or self._parts.terms.voice is None):
@@ -306,13 +301,13 @@ class Host:
         self.say_waiting(now)
 
     def say_waiting(self, now: float) -> None:
-        """Say what waits, if it is our turn by now, and decide about those who knocked meanwhile."""
+        """Say what waits, if it is our turn by now, and decide about the strangers who knocked meanwhile."""
         if self._ingest.cut_off:
             self._ingest.cut_off = False
             self._again = self._parts.may_speak and forget_idle(self._parts)
         if not (self._queue or self._again or self._telling):
             if self._door.is_voice_there:
-                self._refer_strangers()  # to whom we needed to reach, and do now
+                self._refer_strangers()  # to the voice, which we can reach by now
             if not self._door.undecided:
                 self.takeover.end_wish()
                 return
@@ -322,14 +317,14 @@ class Host:
         if turn is Turn.WAIT:
             self.takeover.ask_voice(now)
             return
-        before = self._out.mark()
+        before = self._parts.out.mark()
         try:
             if turn is Turn.OPEN:
                 self._open(now)
-                before = self._out.mark()
+                before = self._parts.out.mark()
             self._say_again(now)
         except Refused as refused:
-            self._out.forget_since(before)
+            self._parts.out.forget_since(before)
             self._give_up(refused)
             return
         if self._again:
@@ -338,17 +333,17 @@ class Host:
         self.takeover.end_wish()
         while self._queue:
             request, command = self._queue.popleft()
-            before = self._out.mark()
+            before = self._parts.out.mark()
             try:
                 self._do(request, command, now)
             except Refused as refused:
-                self._out.forget_since(before)
-                self._out.reply(request, Declined(refused.reason, refused.detail))
+                self._parts.out.forget_since(before)
+                self._parts.out.reply(request, Declined(refused.reason, refused.detail))
         self._tell_waiting(now)
         self._decide_knocks(now)
 
     def tell_keys_in_turn(self, device: Device, now: float) -> Reason | None:
-        """Tell a device the keys of what is open to it, now or when it is our turn; why not, if we do not."""
+        """Give a device the keys of what is open to it, now or in our turn; return why if we cannot."""
         if self._parts.is_voice:
             self.tell_keys(device, now)
             return None
@@ -361,24 +356,24 @@ class Host:
     def _tell_waiting(self, now: float) -> None:
         waiting, self._telling = self._telling, {}
         for device in waiting:
-            before = self._out.mark()
+            before = self._parts.out.mark()
             try:
                 self.tell_keys(device, now)
             except Refused as refused:
-                self._out.forget_since(before)
+                self._parts.out.forget_since(before)
                 self._record_untold(refused)
 
     def _record_untold(self, refused: Refused) -> None:
-        note = f"keys that somebody else who may speak asked for: {refused.detail}"[:200]
-        self._out.record(Record(Kind.DROPPED, self._parts.id, reason=refused.reason, note=note))
+        note = f"keys that somebody else who may speak asked for: {refused.detail}"
+        self._parts.record(Kind.DROPPED, None, refused.reason, note)
 
     def _decide_knocks(self, now: float) -> None:
-        """Decide, in our turn, about the strangers who knocked while nobody could."""
+        """Decide, in our turn, about the strangers who knocked while the voice was away."""
         for asking in self._door.take_undecided():
-            if self._door.is_guest(asking.enter.card.person):
-                self._door.refer(asking)  # somebody let it in meanwhile: when it knocks again it comes in
+            if self._parts.is_guest(asking.enter.card.person):
+                self._door.refer(asking)  # it was let in meanwhile: when it knocks again it comes in
                 continue
-            before = self._out.mark()
+            before = self._parts.out.mark()
             try:
                 todo = self._door.decide(asking)
                 if isinstance(todo, ToAdmit):
@@ -386,18 +381,18 @@ class Host:
                 elif isinstance(todo, Knocked):
                     self._subscribers.tell_knock(todo)
             except Refused as refused:
-                self._out.forget_since(before)
+                self._parts.out.forget_since(before)
                 self._door.turn_away(asking, refused)
 
     def _refer_strangers(self, refused: Refused | None = None) -> None:
-        """Send those who wait for our turn to the voice: it is there, or our turn does not come."""
+        """Refer strangers who wait for our turn to the voice: it is reachable, or our turn does not come."""
         for asking in self._door.take_undecided():
             self._door.refer(asking, refused)
 
     # Hand-over.
 
     def handle_yield(self, peer: PeerId, asked: Yield, now: float) -> None:
-        """Let a peer speak that wants to, if it may."""
+        """Let a peer speak that asks to, if it may."""
         under_way = self._writer is not None and self._writer.under_way and self._parts.is_voice
         self.takeover.handle_yield(peer, asked, under_way, now)
         if not self._parts.is_voice:
@@ -415,7 +410,7 @@ class Host:
     # Saying.
 
     def writer(self) -> FragmentWriter:
-        """The voice; `Refused` if it is not ours."""
+        """Return the writer of our messages; `Refused` if another device is the voice."""
         parts = self._parts
         if parts.terms.voice is not None and not parts.is_voice:
             raise Refused(Reason.NOT_ALLOWED, "somebody else speaks now")
@@ -430,13 +425,13 @@ class Host:
         self._last_said = now
         noted, self._parts.host_keys.noted = self._parts.host_keys.noted, []
         for record in noted:
-            self._out.record(record)
+            self._parts.out.record(record)
         self._ingest.take_own(spoken, now)
         self._keepers.hold_keepers(now)
         self._set_timer(self._parts.config.keepalive)
 
     def admit(self, waiting: Waiting, since: int | None, now: float) -> Announcement:
-        """Let somebody in who asked: the notice first, then the answer."""
+        """Let a waiting peer in: announce it first, then answer it."""
         parts, nym = self._parts, waiting.enter.card.person
         policy = parts.deed.policy
         opens = since if since is not None else (None if policy.restricts else 0)
@@ -446,7 +441,7 @@ class Host:
         return message, spoken
 
     def greet_device(self, waiting: Waiting, now: float) -> None:
-        """Tell keys to a guest who is back at our door, perhaps with another device that lacks them."""
+        """Give a returning guest the keys, if it comes with a device that lacks them."""
         if not self._key_distribution.is_news(waiting):
             return
         device = self._key_distribution.learn_device(waiting)
@@ -454,26 +449,26 @@ class Host:
             self.tell_keys(device, now)
 
     def tell_keys(self, device: Device, now: float) -> None:
-        """Tell a guest's device the keys of what is open to it; `Refused` if somebody else speaks."""
+        """Give a guest's device the keys of what is open to it; `Refused` if another device is the voice."""
         self.say(self.writer().tell_keys(device, self._parts.since_of(device.author), now), now)
 
     def draft_parting(self, nym: AuthorId, now: float) -> Announcement:
-        """Sign the notice that a guest is none any more, for `say_parting`; `Refused` if nobody is to go."""
-        if not self._door.is_guest(nym) or self._parts.deed.rank(nym) is not None:
+        """Sign the notice that a guest is out, for `say_parting`; `Refused` if there is no such guest."""
+        if not self._parts.is_guest(nym) or self._parts.deed.rank(nym) is not None:
             raise Refused(Reason.NOT_A_MEMBER, "no guest of this name is here")
         return self.writer().parted(nym, now)
 
     def say_parting(self, nym: AuthorId, spoken: Sequence[Spoken], now: float) -> None:
-        """Tell all that a guest is none any more, and disconnect it."""
+        """Announce that a guest is out, and disconnect it."""
         self.say(spoken, now)
         for peer, guest in self._parts.tree.downstreams.items():
             if guest == nym:
                 # Behind the notice itself, which waits for its commit.
-                self._out.committed.send(peer, Away(self._parts.id, Reason.NOT_A_MEMBER))
+                self._parts.out.committed.send(peer, Away(self._parts.id, Reason.NOT_A_MEMBER))
                 self._ingest.drop_neighbor(peer)
 
     def take_over(self, now: float) -> None:
-        """Go on as the host, if a new version of the deed does not let the voice speak any more."""
+        """Go on as the host, if a new version of the deed no longer lets the voice speak."""
         parts, voice = self._parts, self._parts.terms.voice
         if voice is None or parts.deed.rank(voice.person) is not None:
             return
@@ -481,8 +476,7 @@ class Host:
             self._open(now)
 
     def break_silence(self, now: float) -> None:
-        """Give a sign of life if nothing was said for a while, also where somebody got the voice and does
-        not use it."""
+        """Send a keep-alive if nothing was said for a while; open a term if our successor stays silent."""
         parts = self._parts
         if not parts.is_voice:
             ours = parts.terms.voice is not None and parts.yielded == parts.opened_by
@@ -496,16 +490,16 @@ class Host:
         self.say(self.writer().keep_alive(now), now)
 
     def _speak_instead(self, now: float) -> None:
-        """Open the next term if whoever got the voice from us has not used it for long."""
+        """Open the next term if the device that we handed over to has not used it for long."""
         left = self._yielded_at + SILENCE * self._parts.config.keepalive - now
         if left > 0.0:
             self._set_timer(left)
             return
-        before = self._out.mark()
+        before = self._parts.out.mark()
         try:
             self._open(now)
         except Refused:
-            self._out.forget_since(before)
+            self._parts.out.forget_since(before)
             self._set_timer(self._parts.config.keepalive)
 
     # Inside.
@@ -532,8 +526,8 @@ class Host:
         self._reply(request, message, spoken)
 
     def _skip_numbers(self, now: float) -> None:
-        """Use up numbers that an application still takes for its messages': open ones do not get them."""
-        # The next one, and the one behind it, if keys have to be told first.
+        """Use up numbers that an application uses for messages of older terms: no open message gets them."""
+        # The next one, and the one behind it, if keys have to be sent first.
         while any(
             self._open_messages.is_taken(self._parts.fragments.standing.message + ahead, self._parts.term)
             for ahead in (1, 2)
@@ -541,14 +535,14 @@ class Host:
             self.say(self.writer().keep_alive(now), now)
 
     def _reply(self, request: int, message: int, spoken: Sequence[Spoken]) -> None:
-        """Answer whoever announced something."""
+        """Answer a command that announced something."""
         last = spoken[-1] if spoken else None
         fragment, event = (-1, None) if last is None else (last[1].fragment, last[0].head)
         size = 0 if self._writer is None else self._writer.size(message)
-        self._out.committed.reply(request, Announced(self._parts.id, message, fragment, event, size))
+        self._parts.out.committed.reply(request, Announced(self._parts.id, message, fragment, event, size))
 
     def _open(self, now: float) -> None:
-        """Open the next term behind all that is held here without a gap."""
+        """Open the next term after what is held here without a gap."""
         self._ingest.cut_back(now)
         if not self._parts.knows_state:
             raise Refused(Reason.MISSING_DEPENDENCY, "the state of the place is not known here yet")
@@ -564,15 +558,15 @@ class Host:
             spoken, record = say_again(self._parts, self.writer(), orphan, now)
             self.say(spoken, now)
             if record is not None:
-                self._out.record(record)
+                self._parts.out.record(record)
         self._again = False
 
     def _give_up(self, refused: Refused) -> None:
-        """Tell whoever waits that our turn does not come. What is to be said again is tried again later."""
+        """Refuse the waiting commands, since our turn does not come. Repetitions are tried again later."""
         waiting, self._queue = self._queue, deque()
         self.takeover.end_wish()
         for request, _ in waiting:
-            self._out.reply(request, Declined(refused.reason, refused.detail))
+            self._parts.out.reply(request, Declined(refused.reason, refused.detail))
         untold, self._telling = self._telling, {}
         for _ in untold:
             self._record_untold(refused)  # it asks again
@@ -581,4 +575,4 @@ class Host:
             self.takeover.set_timer(self._parts.config.entry_timeout)
 
     def _set_timer(self, delay: float) -> None:
-        self._out.set_timer(delay, KeepAliveDue(self._parts.id))
+        self._parts.out.set_timer(delay, KeepAliveDue(self._parts.id))

@@ -1,18 +1,19 @@
-"""Terms of hosts: asking for the voice, handing it over, opening a term, and telling others of terms.
+"""Terms of hosts: asks for the voice, hands it over, opens terms, and tells other nodes about terms.
 
-A co-host that has something to say asks the device that speaks to hand over, and goes on where that one
-stopped. Whoever handed over says nothing more in its term, also after a crash. If the voice is not within
-reach, or does not answer in time, the next term is opened behind what is held here. A refusal binds those who
-rank below the voice (decision 0018).
+A co-host that has something to say asks the voice to hand over, and goes on where it stopped. A device that
+handed over says nothing more in its term, even after a crash. If the voice is out of reach, or does not
+answer in time, the co-host opens the next term after what it holds. A refusal binds those who rank below the
+voice (decision 0018).
 
-Fragments flow from the voice, and their numbers tell what is missing. A term that others opened while we
-were away begins below the numbers that we have, so nothing would be missing: it has to be asked for. Whoever
-asks names the openings of its last terms, whoever answers tells those after the last that both know. Openings
-are signed, and each decides for itself which of them count, so it does not matter who tells them.
+Fragments flow from the voice, and their numbers show what is missing. A term that others opened while we were
+away begins below the numbers that we have, so nothing would seem missing: it has to be asked for. The
+question names the openings of our last terms, the answer brings the openings after the last one that both
+know. Openings are signed, and each node decides for itself which of them count, so it does not matter which
+peer brings them.
 
 A message cannot outlive its term. What its application sends after that is refused, so that it knows to say
-the message again; and nothing else that stays open gets its number, or the rest of the one would end up in
-the other, since numbers are given anew behind a cut (decision 0018).
+the message again; and no other message that stays open gets its number, or the rest of one message would end
+up in the other, since numbers are reused after a cut (decision 0018).
 """
 
 from __future__ import annotations
@@ -25,42 +26,40 @@ from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
-from linnet.core.timers import Timer
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card, CardCheck, check_card, check_dates
 from linnet.identity.keys import SigningKey, verify
-from linnet.machine.outbox import Outbox
 from linnet.places.deed import Deed
-from linnet.places.entry import EntrySearch, refused_record
+from linnet.places.entry import EntrySearch
 from linnet.places.ingest import Ingest
 from linnet.places.messages import TERMS, AskTerms, DeedIs, TermsAre, Yield, Yielded
 from linnet.places.multicast.fragmentation import FIRST_TERM
-from linnet.places.place_setup import Parts
-from linnet.trace.records import Kind, Record
+from linnet.places.place_setup import Parts, PlaceTimer
+from linnet.trace.records import Kind
 
 _TAG = b"linnet/place/yield/1"
 _encode = msgpack.Encoder().encode
 _CELLS = "place unfinished"
 KEPT = 256
-"""Messages that are remembered; past this the oldest one is forgotten."""
+"""The most messages that are remembered; past this the oldest one is forgotten."""
 PAUSE = 1.0
 """Seconds between two questions to the same peer."""
 ANSWER_BYTES = 256 * 1024
-"""Most bytes of one answer; openings are small, unless somebody wants them not to be."""
+"""The most bytes of one answer; openings are small, unless they are made large on purpose."""
 ASKED = 256
-"""Peers that are remembered as asked."""
+"""The most peers that are remembered as asked."""
 
 
 def sign_yield(key: SigningKey, card: Card, place: TopicId, term: int) -> Yield:
-    """Ask for the voice after this term."""
+    """Return a signed request for the voice after this term."""
     fields = (place, term, card)
     return Yield(*fields, key.sign(_TAG + _encode(fields)))
 
 
 def check_yield(asked: Yield, deed: Deed, link: PeerId, now: float, check: CardCheck = check_card) -> None:
-    """Raise `RemoteError` unless the deed lets whoever asks speak, and it is the device on this link.
+    """Raise `RemoteError` unless the deed lets the asking person speak, and their device is on this link.
 
-    Only there, so that nobody can play it again from elsewhere.
+    It counts on this link only, so that nobody can replay it from elsewhere.
     """
     card = asked.card
     if asked.place != deed.place:
@@ -75,7 +74,7 @@ def check_yield(asked: Yield, deed: Deed, link: PeerId, now: float, check: CardC
 
 
 class OpenMessages:
-    """What this device has not ended yet in one place, also across restarts."""
+    """The messages of one place that this device has not ended yet, also across restarts."""
 
     def __init__(self, place: TopicId, cells: Cells) -> None:
         self._place = place
@@ -84,7 +83,7 @@ class OpenMessages:
         self._terms = {int.from_bytes(key, "big"): int.from_bytes(term, "big") for key, term in found}
 
     def began(self, message: int, term: int) -> None:
-        """A message stays open."""
+        """Remember a message that stays open."""
         self._terms.pop(message, None)
         self._terms[message] = term
         self._cells.put(_CELLS, self._key(message), term.to_bytes(8, "big"))
@@ -92,7 +91,7 @@ class OpenMessages:
             self.ended(next(iter(self._terms)))
 
     def ended(self, message: int) -> None:
-        """Nothing more comes of it."""
+        """Forget a message that has ended."""
         if self._terms.pop(message, None) is not None:
             self._cells.delete(_CELLS, self._key(message))
 
@@ -103,53 +102,50 @@ class OpenMessages:
             raise Refused(Reason.STALE, detail)
 
     def is_taken(self, message: int, term: int) -> bool:
-        """Whether an application may still take this number for that of a message of an older term."""
+        """Return whether an application may still use this number for a message of an older term."""
         return self._terms.get(message, term) != term
 
     def _key(self, message: int) -> bytes:
         return self._place + message.to_bytes(8, "big")
 
 
-class TurnDue(Timer, frozen=True, gc=False):
-    """The time for the voice of a place to hand over is over, or what is to be said goes on now."""
-
-    place: TopicId
+class TurnDue(PlaceTimer, frozen=True, gc=False):
+    """A timer: the voice's time to hand over has passed, or a long repetition goes on."""
 
 
 class Turn(Enum):
-    """Whether we may speak."""
+    """Whether and how we may speak."""
 
     OURS = "ours"
     OPEN = "open"
-    """By opening the next term."""
+    """We may speak, by opening the next term."""
     WAIT = "wait"
 
 
 class TermTakeover:
-    """The way to the voice of one place, and away from it."""
+    """Gets the voice of one place, and hands it over."""
 
-    def __init__(self, parts: Parts, entry_search: EntrySearch, out: Outbox) -> None:
+    def __init__(self, parts: Parts, entry_search: EntrySearch) -> None:
         self._parts = parts
         self._entry_search = entry_search
-        self._out = out
         self._purpose = f"voice {parts.id.hex()[:16]}"
         self._deadline: float | None = None
-        """When the next term is opened without an answer; None: we do not want to speak."""
+        """When we open the next term without an answer; None: we do not want to speak."""
         self._upto = 0
-        """How far we were when the deadline was set."""
+        """The first fragment that we lacked when the deadline was set."""
         self._asked: tuple[int, PeerId] | None = None
         self._granted: Yielded | None = None
         self._overrule = False
         self._held: PeerId | None = None
         self._unsure: float | None = None
-        """Until when others may still tell us that somebody spoke while we were away."""
+        """The time until which we wait to hear whether a co-host spoke while we were away."""
 
     def note_restart(self, now: float) -> None:
-        """Somebody else may have spoken meanwhile: speak when somebody has said that nobody did."""
+        """Wait after a restart, in case a co-host spoke meanwhile, until a peer tells of the line."""
         self._unsure = now + self._parts.config.entry_timeout
 
     def note_news(self) -> None:
-        """Somebody told how the line is."""
+        """End the wait after a restart: a peer has told the state of the line."""
         self._unsure = None
 
     @property
@@ -158,7 +154,7 @@ class TermTakeover:
         return self._deadline is not None
 
     def turn(self, now: float) -> Turn:
-        """Whether we may speak now."""
+        """Return whether we may speak now."""
         parts = self._parts
         if parts.terms.voice is None:
             return Turn.OPEN
@@ -181,11 +177,11 @@ class TermTakeover:
         self.ask_voice(now)
 
     def set_timer(self, delay: float) -> None:
-        """Look again in a while whether it is our turn."""
-        self._out.set_timer(delay, TurnDue(self._parts.id))
+        """Check in a while whether it is our turn."""
+        self._parts.out.set_timer(delay, TurnDue(self._parts.id))
 
     def ask_voice(self, now: float) -> None:
-        """Ask the voice, once we know all that it said; dial it if we have to."""
+        """Ask the voice to hand over, once we hold everything it said; dial it if needed."""
         parts = self._parts
         until = max(self._deadline or now, self._unsure or now)
         again = max(0.05, until - now)
@@ -197,34 +193,34 @@ class TermTakeover:
             if self._held != voice:
                 self._release()
                 self._held = voice
-                self._out.hold(voice, self._entry_search.contact(voice).hints, self._purpose)
+                self._parts.out.hold(voice, self._entry_search.contact(voice).hints, self._purpose)
             self.set_timer(again)
             return
         self._asked = (parts.term, voice)
         self._set_deadline(now)
-        self._out.send(voice, sign_yield(parts.context.key, parts.context.card, parts.id, parts.term))
+        self._parts.out.send(voice, sign_yield(parts.context.key, parts.context.card, parts.id, parts.term))
         self.set_timer(parts.config.yield_timeout)
 
     def end_wish(self) -> None:
-        """Ask no more: we have the voice, or want it no longer."""
+        """Stop asking: we have the voice, or no longer want it."""
         self._deadline = self._asked = self._granted = None
         self._overrule = False
         self._release()
 
     def put_back(self, seconds: float) -> None:
-        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        """Shift the stored times by the seconds that the clock went back, so that nothing is due later."""
         self._deadline = None if self._deadline is None else self._deadline - seconds
         self._unsure = None if self._unsure is None else self._unsure - seconds
 
     # At the voice.
 
     def handle_yield(self, peer: PeerId, asked: Yield, under_way: bool, now: float) -> None:
-        """Let a peer speak that wants to, and say nothing more in this term."""
+        """Hand over to a peer that asks for the voice, and say nothing more in this term."""
         parts = self._parts
         try:
             check_yield(asked, parts.deed, peer, now, parts.context.card_check)
         except RemoteError as error:
-            self._record(Kind.REJECTED, peer, error.reason, f"hand-over: {error.detail}"[:200])
+            self._parts.record(Kind.REJECTED, peer, error.reason, f"hand-over: {error.detail}")
             self._answer(peer, asked.term, error.reason)
             return
         opening = parts.opened_by
@@ -235,24 +231,24 @@ class TermTakeover:
         else:
             parts.keep_yielded(opening)
             note = f"handed over behind fragment {parts.fragments.standing.fragment} of term {asked.term}"
-            self._record(Kind.CONTROL, peer, None, note)
+            self._parts.record(Kind.CONTROL, peer, None, note)
             self._answer(peer, asked.term, None)
 
-    # At who asked.
+    # At the peer that asked.
 
     def handle_yielded(self, peer: PeerId, answer: Yielded) -> Reason | None:
-        """Take the voice's answer; why we may not speak, if it binds us."""
+        """Take the voice's answer; return the reason why we may not speak, if it binds us."""
         parts = self._parts
         if self._asked != (answer.term, peer):
             note = "an answer to a hand-over that nobody asked for"
-            self._record(Kind.REJECTED, peer, Reason.SURPLUS, note)
+            self._parts.record(Kind.REJECTED, peer, Reason.SURPLUS, note)
             return None
         if answer.reason is None:
             self._granted = answer
             if answer.fragment > parts.fragments.standing.fragment:
                 self.set_timer(parts.config.yield_timeout)
             return None
-        self._record(Kind.CONTROL, peer, answer.reason, f"hand-over of term {answer.term}")
+        self._parts.record(Kind.CONTROL, peer, answer.reason, f"hand-over of term {answer.term}")
         if answer.reason is Reason.STALE:
             return None  # it is not the voice any more: we shall hear who is
         voice = parts.terms.voice
@@ -267,7 +263,7 @@ class TermTakeover:
     # Inside.
 
     def _is_late(self, now: float) -> bool:
-        """Whether nobody answered in time. As long as we catch up there is time."""
+        """Return whether the voice did not answer in time. The deadline moves while we catch up."""
         if self._deadline is None or now + 1e-6 < self._deadline:
             return False
         if self._parts.is_whole or self._parts.fragments.upto <= self._upto:
@@ -282,44 +278,40 @@ class TermTakeover:
     def _answer(self, peer: PeerId, term: int, reason: Reason | None) -> None:
         standing = self._parts.fragments.standing
         told = (standing.fragment, standing.message, standing.head) if reason is None else (0, 0, None)
-        self._out.committed.send(peer, Yielded(self._parts.id, term, *told, reason))
+        self._parts.out.committed.send(peer, Yielded(self._parts.id, term, *told, reason))
 
     def _release(self) -> None:
         held, self._held = self._held, None
         if held is not None:
-            self._out.release(held, self._purpose)
-
-    def _record(self, kind: Kind, peer: PeerId, reason: Reason | None, note: str) -> None:
-        self._out.record(Record(kind, self._parts.id, peer=peer, reason=reason, note=note))
+            self._parts.out.release(held, self._purpose)
 
 
 class TermExchange:
-    """Questions and answers about the terms of one place."""
+    """The questions and answers about the terms of one place."""
 
-    def __init__(self, parts: Parts, ingest: Ingest, out: Outbox) -> None:
+    def __init__(self, parts: Parts, ingest: Ingest) -> None:
         self._parts = parts
         self._ingest = ingest
-        self._out = out
         self._asked: dict[PeerId, float] = {}
-        """Whom we asked, and from when on we may again."""
+        """Peers that we asked, with the time from which on we may ask them again."""
 
     def ask_terms(self, peer: PeerId, now: float) -> None:
-        """Ask somebody who seems to know more, unless it was asked just now."""
+        """Ask a peer that seems to know more terms, unless it was asked just now."""
         if self._asked.get(peer, 0.0) > now or peer not in self._parts.context.links:
             return
         self._asked.pop(peer, None)
         self._asked[peer] = now + PAUSE
         if len(self._asked) > ASKED:
             del self._asked[next(iter(self._asked))]
-        self._out.send(peer, self._question())
+        self._parts.out.send(peer, self._question())
 
     def put_back(self, seconds: float) -> None:
-        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        """Shift the stored times by the seconds that the clock went back, so that nothing is due later."""
         for peer in self._asked:
             self._asked[peer] -= seconds
 
     def answer_question(self, peer: PeerId, ask: AskTerms, now: float) -> None:
-        """Tell a peer the terms that it does not know; ask in turn if it knows of one that we do not."""
+        """Send a peer the terms that it does not know; ask it in turn if it knows one that we do not."""
         parts = self._parts
         after = self._common(ask)
         unknown = [each.opening for each in parts.terms.line if each.opening.term > after]
@@ -337,20 +329,20 @@ class TermExchange:
                 cards[unit.author + unit.device] = card
         told = TermsAre(parts.id, tuple(units), tuple(cards.values()), len(units) == len(unknown))
         if ask.known < parts.deed.version:
-            self._out.committed.send(peer, DeedIs(parts.deed))
-        self._out.committed.send(peer, told)
+            self._parts.out.committed.send(peer, DeedIs(parts.deed))
+        self._parts.out.committed.send(peer, told)
         if ask.line and not parts.terms.knows(ask.term, ask.line[0]):
             self.ask_terms(peer, now)
 
     def handle_terms(self, peer: PeerId, terms: TermsAre, now: float) -> bool:
-        """Take in terms that a peer tells; whether the line is another now."""
+        """Take in terms from a peer; return whether the line has changed."""
         parts = self._parts
         before = parts.opened_by
         try:
             for card in terms.cards:
                 parts.context.cards.learn(card)
         except RemoteError as error:
-            self._out.record(refused_record(parts, peer, error))
+            parts.record(Kind.REJECTED, peer, error.reason, f"decision: {error.detail}")
             return False
         for unit in terms.units:
             self._ingest.take(unit, None, peer, 1, 0, now)
@@ -367,7 +359,7 @@ class TermExchange:
         return AskTerms(parts.id, parts.deed.version, first, parts.term, tuple(reversed(line)))
 
     def _common(self, ask: AskTerms) -> int:
-        """The last term that both have the same opening of; else the last one that is of no use to it."""
+        """Return the last term whose opening both know; else the one before the first of use to the peer."""
         theirs = dict.fromkeys(ask.line)
         common = [each.opening.term for each in self._parts.terms.line if each.opening.event in theirs]
         return max(common, default=ask.first - 1)

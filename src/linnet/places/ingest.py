@@ -1,7 +1,7 @@
-"""What comes in: every fragment is checked, put into the line, written down, passed on and told.
+"""The way in for fragments: checked, put into the line, stored, passed on, and handed to subscribers.
 
-From whomever it comes, be it ourselves. Nothing is passed on before its signature was checked, and to
-nobody who may not see it (Toth 2013, section 3.7).
+This holds for fragments of peers and our own alike. Nothing is passed on before its signature was checked,
+and never to a guest that may not see it (Toth 2013, section 3.7).
 """
 
 from __future__ import annotations
@@ -12,17 +12,16 @@ from msgspec import Struct
 
 from linnet.core.effects import AfterCommit, Send
 from linnet.core.errors import InvalidEvent, RemoteError
-from linnet.core.ids import EventId, PeerId
+from linnet.core.ids import DeviceId, EventId, PeerId
 from linnet.core.limits import LARGEST_COUNT
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import MAX_HOPS, Data
 from linnet.event.event import Unverified, Verified
 from linnet.event.signing import unit_head
 from linnet.identity.cards import Card
-from linnet.machine.outbox import Outbox, Promise
-from linnet.places.channel.fragment_store import Conflict, Mark, New, Row
+from linnet.machine.outbox import Promise
+from linnet.places.channel.fragment_store import Conflict, Fragments, Mark, New, Row
 from linnet.places.channel.reassembly import Began, Broken, Finished, Step
-from linnet.places.channel.retention import ORPHANS, forget_orphans
 from linnet.places.channel.state_order import Applied, Forked, NotTaken, Outcome, Rebuilt
 from linnet.places.items import Changed
 from linnet.places.multicast.fragmentation import KEYS, OPENING, Change, Head, head_of
@@ -32,70 +31,70 @@ from linnet.places.subscriber import Subscribers
 from linnet.trace.records import Kind, Record
 
 WAITING = 1024
-"""Fragments of terms that are not known yet that are held at once."""
+"""The most fragments of unknown terms that are held at once."""
 
+ORPHANS = 4096
+"""The most orphaned fragments of others that are held, since their term may count again."""
 LATELY = 256
-"""Fragments that are known again without looking into the log."""
+"""The most recent fragments that are recognised without looking into the log."""
 
 DURABLE: AfterCommit[Promise] = AfterCommit(())
-"""What was written is to be durable soon, also where nobody is promised anything."""
+"""Makes what was written durable soon, even where nobody is promised anything."""
 
 
 class Arrival(Struct, frozen=True, gc=False):
-    """A fragment that was checked, and how it came."""
+    """A checked fragment, and how it came."""
 
     verified: Verified
     head: Head
     card: Card
     source: PeerId | None
-    """None: we said it."""
+    """The peer that sent it; None: it is our own."""
     hops: int
     age_us: int
 
 
 class Ingest:
-    """The way in of one place."""
+    """Takes in the fragments of one place."""
 
-    def __init__(self, parts: Parts, subscribers: Subscribers, out: Outbox) -> None:
+    def __init__(self, parts: Parts, subscribers: Subscribers) -> None:
         self._parts = parts
         self._subscribers = subscribers
-        self._out = out
         self._waiting: dict[bytes, Arrival] = {}
         """Fragments whose term is not known yet."""
         self._lately: dict[EventId, int] = {}
-        """The fragments that came last, by their numbers: most come again, by another way."""
+        """The latest fragments, with their numbers: most come again, by another way."""
         self._cards: dict[tuple[PeerId, bytes], Card] = {}
-        """The card of each device that a downstream had from us."""
+        """The card that each downstream last got from us, for each device."""
         self.lost_state = False
-        """Whether our state has to be asked for: we cannot tell it from what we have."""
+        """Whether our state has to be asked for, since it does not follow from what we hold."""
         self.puzzled: dict[PeerId, None] = {}
-        """Who brought fragments of terms that are not known here."""
+        """Peers that brought fragments of terms that are not known here."""
         self.cut_off = False
-        """Whether something that this device said was taken out of the line."""
+        """Whether a message of this device was taken out of the line."""
         self.started_over = False
-        """Whether the line that we were let into is not the one that counts: we have to come in anew."""
+        """Whether the line that we were let into is not the one that counts: we have to enter anew."""
         self._changed = False
 
     def take(
         self, unit: Unverified, card: Card | None, source: PeerId | None, hops: int, age_us: int, now: float
     ) -> Reason | None:
-        """Take a fragment from a peer, live or replayed; what was wrong with it, None if it was good."""
-        before = self._out.mark()
+        """Take a fragment from a peer, live or replayed; return its fault, None if it was good."""
+        before = self._parts.out.mark()
         try:
             event = unit_head(unit)
             if event in self._waiting or self._is_in_line(event):
-                self._out.record(Record(Kind.DUPLICATE, self._parts.id, event, peer=source))
+                self._parts.out.record(Record(Kind.DUPLICATE, self._parts.id, event, peer=source))
                 return None
             verified, known = self._check(unit, card, now)
             head = head_of(verified.events[0])
             self._place(Arrival(verified, head, known, source, hops, age_us), now)
         except RemoteError as error:
-            self._out.forget_since(before)
-            note, reason = error.detail[:200], error.reason
-            self._out.record(Record(Kind.REJECTED, self._parts.id, peer=source, reason=reason, note=note))
+            self._parts.out.forget_since(before)
+            self._parts.record(Kind.REJECTED, source, error.reason, error.detail)
             if source is not None:
-                self._out.blame(source, reason)
-            return reason
+                self._parts.out.blame(source, error.reason)
+            return error.reason
         return None
 
     def take_own(self, spoken: Iterable[tuple[Verified, Head]], now: float) -> None:
@@ -105,7 +104,7 @@ class Ingest:
             self._place(Arrival(verified, head, card, None, 0, 0), now)
 
     def drop_neighbor(self, peer: PeerId) -> None:
-        """Forget a neighbour that is gone: it is told cards anew when it comes back."""
+        """Disconnect a neighbour that is gone; it is sent cards again when it comes back."""
         parts = self._parts
         parts.relay_filter.leave(peer)
         parts.relay_filter_up.leave(peer)
@@ -122,16 +121,12 @@ class Ingest:
         return (row is not None and row.event == event) or self._parts.is_in_line(event)
 
     def _check(self, unit: Unverified, card: Card | None, now: float) -> tuple[Verified, Card]:
-        context, deed = self._parts.context, self._parts.deed
         if unit.topic != self._parts.id or unit.seq is None or len(unit.tails) != 1:
             raise InvalidEvent(Reason.MALFORMED, "not a fragment of this place")
-        if not deed.knew(unit.author) and not self._has_spoken(unit):
+        if not self._parts.deed.knew(unit.author) and not self._has_spoken(unit):
             raise InvalidEvent(Reason.NOT_A_PUBLISHER, "the deed does not let this person speak")
-        if card is not None and card is not context.cards.find(unit.author, unit.device):
-            context.cards.learn(card)
         # Fragments are history as soon as they are said: a card that ended since does not undo them.
-        known = context.cards.card_for(unit.author, unit.device, None)
-        return context.verify(unit, known), known
+        return self._parts.context.check(unit, card, None)
 
     def _has_spoken(self, unit: Unverified) -> bool:
         return any(each.person == unit.author for each in self._parts.terms.openings)
@@ -151,12 +146,12 @@ class Ingest:
             where = parts.terms.where(head, device, verified.unit.seq)
         match where:
             case Where.WAITING:
-                if parts.keeps:  # nobody told it at a door how far the numbers are
+                if parts.keeps:  # it has heard at no door how far the numbers go
                     parts.fragment_repair.note_number(head.fragment, now)
                 self._wait(arrival)
             case Where.ORPHANED:
-                note, reason = f"orphaned: fragment {head.fragment} of term {head.term}", Reason.STALE
-                self._out.record(Record(Kind.DROPPED, parts.id, verified.head, reason=reason, note=note))
+                note = f"orphaned: fragment {head.fragment} of term {head.term}"
+                parts.record(Kind.DROPPED, None, Reason.STALE, note, verified.head)
             case Where.IN_LINE:
                 self._store(arrival, now)
                 self.shift_line(parts.terms.arrived(verified.head), now)
@@ -164,14 +159,13 @@ class Ingest:
             self._retry(now)
 
     def _open_term(self, arrival: Arrival, now: float) -> None:
-        """Take a fragment that opens a term: perhaps the line is another now."""
+        """Take a fragment that opens a term, which may change the line."""
         parts, unit = self._parts, arrival.verified.unit
         event = arrival.verified.head
         opening = opening_of(arrival.head, unit.author, unit.device, event, unit.seq)
         if parts.terms.equivocated(opening):
-            note = f"two openings of term {opening.term}"
-            reason = Reason.EQUIVOCATION
-            self._out.record(Record(Kind.REJECTED, parts.id, event, unit.device, reason=reason, note=note))
+            reason, note = Reason.EQUIVOCATION, f"two openings of term {opening.term}"
+            parts.out.record(Record(Kind.REJECTED, parts.id, event, unit.device, reason=reason, note=note))
         shift = parts.terms.offer(opening)
         parts.keep_opening(opening)
         self.shift_line(shift, now)
@@ -200,7 +194,7 @@ class Ingest:
         steps = [] if parts.keeps else parts.reassembly.told(stored.row)
         kind = Kind.PUBLISHED if source is None else Kind.RECEIVED
         size = len(verified.unit.tails[0])
-        self._out.record(
+        self._parts.out.record(
             Record(kind, parts.id, verified.head, verified.unit.device, head.fragment, 1, source, hops, size)
         )
         self._record_noted()
@@ -211,9 +205,9 @@ class Ingest:
         self._record_noted()
 
     def _note_change(self, head: Head, change: Change) -> None:
-        """Note that somebody came in or went. If we came in, perhaps not for the first time, we may have been
-        put out without having heard of it: those whom we would ask for what was said meanwhile need not have
-        it, and then cannot say that it is closed to us."""
+        """Note that a guest came in or left. If we came in, we may have been put out before without hearing
+        of it: the peers that we would ask for messages of that time may not have them, and then cannot say
+        that they are closed to us. So nothing before our entry is asked for."""
         parts = self._parts
         parts.membership.store(change, head.message, head.generation)
         if not change.joins:
@@ -224,7 +218,8 @@ class Ingest:
             parts.close_before(head)
 
     def _pass_on(self, arrival: Arrival, now: float) -> None:
-        """Send a fragment to every downstream that may see it, with the card the first time."""
+        """Send a fragment to every downstream that may see it, with the card the first time; to the
+        upstreams, too, if it comes from below or from us."""
         verified, head, card = arrival.verified, arrival.head, arrival.card
         unit = verified.unit
         peers = dict.fromkeys(self._parts.relay_filter.find_targets(head, arrival.source))
@@ -240,11 +235,11 @@ class Ingest:
             promises.append(Send(peer, Data(unit, hops, arrival.age_us, sent_us, None if known else card)))
             place = (self._parts.id, verified.head, unit.device, head.fragment, 1, peer, hops)
             promises.append(Record(Kind.SENT, *place, len(unit.tails[0])))
-        # One promise for all of them, which are many; and where there is nobody what was written is durable.
-        self._out.add(AfterCommit(tuple(promises)))
+        # One promise for all of them, which are many; without any, what was written still becomes durable.
+        self._parts.out.add(AfterCommit(tuple(promises)))
 
     def _tell(self, steps: list[Step], verified: Verified) -> None:
-        """Tell whoever watches what came, and ask for what it rests on."""
+        """Hand news to the subscribers, and ask for the state messages that it depends on."""
         parts = self._parts
         for step in steps:
             if isinstance(step, Began) and step.header.delta is not None:
@@ -253,19 +248,19 @@ class Ingest:
                 )
                 self.tell_state(outcomes)
             if isinstance(step, Broken):
-                note, reason = f"message {step.message}: {step.detail}"[:200], step.reason
-                self._out.record(Record(Kind.REJECTED, parts.id, verified.head, reason=reason, note=note))
+                note = f"message {step.message}: {step.detail}"
+                parts.record(Kind.REJECTED, None, step.reason, note, verified.head)
             if isinstance(step, Finished):
                 event = (parts.id, verified.head, verified.unit.device, step.message, 1)
-                self._out.committed.record(Record(Kind.DELIVERED, *event))
+                parts.out.committed.record(Record(Kind.DELIVERED, *event))
         self._subscribers.tell_news(steps, verified.unit.author)
         for message in parts.order.missing[:16]:
-            # What is older comes with the whole state, and what is here waits for its key.
+            # Older messages come with the whole state, and a message that is here waits for its key.
             if message >= parts.since and parts.fragments.get_at(message, 0) is None:
                 parts.fragment_repair.want(message)
 
     def _tell_unlocked(self, row: Row, now: float) -> None:
-        """Go on with what waited for keys that came."""
+        """Go on with messages that waited for the keys that came."""
         parts = self._parts
         for message in parts.guest_keys.stored(row, parts.may_speak, now):
             first = parts.fragments.get_at(message, 0)
@@ -276,10 +271,10 @@ class Ingest:
     def _record_noted(self) -> None:
         noted, self._parts.guest_keys.noted = self._parts.guest_keys.noted, []
         for record in noted:
-            self._out.record(record)
+            self._parts.out.record(record)
 
     def tell_state(self, outcomes: Iterable[Outcome]) -> None:
-        """Tell whoever watches what became of changes of state, and record what went wrong."""
+        """Tell subscribers about changes of state, and record what went wrong."""
         parts = self._parts
         items: list[Changed] = []
         for outcome in outcomes:
@@ -293,11 +288,10 @@ class Ingest:
                     self.lost_state = lost
                 case Forked(message, _, _, reason):
                     note = f"message {message} carries another hash of the state"
-                    self._out.record(Record(Kind.REJECTED, parts.id, reason=reason, note=note))
+                    parts.record(Kind.REJECTED, None, reason, note)
                     self.lost_state = True
                 case NotTaken(message, reason, detail):
-                    note = f"state of message {message}: {detail}"[:200]
-                    self._out.record(Record(Kind.REJECTED, parts.id, reason=reason, note=note))
+                    parts.record(Kind.REJECTED, None, reason, f"state of message {message}: {detail}")
                 case _:
                     pass
         self._subscribers.tell_changes(items)
@@ -311,30 +305,29 @@ class Ingest:
         if len(self._waiting) > WAITING:
             del self._waiting[next(iter(self._waiting))]
             note = "too many fragments of terms that are not known"
-            self._out.record(Record(Kind.DROPPED, self._parts.id, reason=Reason.QUEUE_FULL, note=note))
+            self._parts.record(Kind.DROPPED, None, Reason.QUEUE_FULL, note)
 
     def _retry(self, now: float) -> None:
         waiting, self._waiting = self._waiting, {}
         self._changed = False
         for arrival in sorted(waiting.values(), key=lambda each: (each.head.term, each.head.fragment)):
-            before = self._out.mark()
+            before = self._parts.out.mark()
             try:
                 self._place(arrival, now)
             except RemoteError as error:
-                self._out.forget_since(before)
-                note = error.detail[:200]
-                self._out.record(Record(Kind.REJECTED, self._parts.id, reason=error.reason, note=note))
+                self._parts.out.forget_since(before)
+                self._parts.record(Kind.REJECTED, None, error.reason, error.detail)
 
     def follow_shift(self, now: float) -> None:
-        """Follow a newer deed, or what was told at a door: it may have made the line another, also where we
-        held nothing of it, and what came before that answer waits."""
+        """Follow a newer deed, or openings heard at a door: they may have changed the line even where we held
+        nothing of it, and fragments that came before that answer wait."""
         shift, self._parts.shift = self._parts.shift, None
         self.shift_line(shift, now)
         if self._waiting:
             self._retry(now)
 
     def shift_line(self, shift: Shift | None, now: float) -> None:
-        """Undo what was applied behind the cut, if the line is another now, and take what counts again."""
+        """Undo what was applied after the cut, if the line has changed, and take in what counts again."""
         if shift is None:
             return
         self._changed = True
@@ -352,18 +345,19 @@ class Ingest:
     def start_over(self, now: float) -> None:
         """Forget all that we know: the notice that let us in is not in the line, so nothing of it counts.
 
-        Whoever said it says it again, with another number, and we have to come in by that.
+        The peer that said it repeats it, with another number, and we have to enter by that.
         """
         parts = self._parts
         parts.start_over()
         self.started_over = self._changed = True
         gone = parts.fragments.orphan(-1, LARGEST_COUNT)
         self._undo(Shift(-1, 0), gone, now)
-        # Without a line nobody can tell which of it counts again; what does is asked for when we are in.
+        # Without a line nobody can tell which of them count again; those that do are asked for when we are
+        # in.
         self._forget_orphans(0)
 
     def cut_back(self, now: float) -> None:
-        """Go back to what is whole: what is held behind a gap cannot be built on."""
+        """Cut the line back to the first gap: nothing can be built on fragments after it."""
         parts = self._parts
         last = parts.fragments.upto - 1
         gone = parts.fragments.orphan(last, LARGEST_COUNT) if parts.fragments.standing.fragment > last else []
@@ -373,8 +367,9 @@ class Ingest:
     def _undo(self, shift: Shift, gone: list[Row], now: float) -> None:
         parts = self._parts
         note = f"{len(gone)} fragments behind {shift.fragment} are orphaned by term {parts.term}"
-        self._out.record(Record(Kind.DROPPED, parts.id, reason=Reason.STALE, note=note))
-        # Whoever cut may count messages that it knew of once: here those stand whose beginning does.
+        self._parts.record(Kind.DROPPED, None, Reason.STALE, note)
+        # The device that cut may count messages that it knew of once; here a message stands if its beginning
+        # does.
         begun = [row.message - 1 for row in gone if row.is_first]
         last = min([shift.message, *begun])
         parts.fragment_repair.rewind(shift.fragment + 1, last)
@@ -399,14 +394,14 @@ class Ingest:
         self._forget_orphans()
         if messages:
             self._subscribers.take_back(messages, broken)
-        self._out.add(DURABLE)
+        self._parts.out.add(DURABLE)
 
     def _forget_orphans(self, most: int = ORPHANS) -> None:
         for record in forget_orphans(self._parts.fragments, self._parts.context.device, most):
-            self._out.record(record)
+            self._parts.out.record(record)
 
     def _adopt_orphans(self, now: float) -> None:
-        """Store fragments that were orphaned, and are in the line again."""
+        """Store orphaned fragments that are in the line again."""
         parts = self._parts
         for row in parts.fragments.orphans():
             verified = parts.fragments.verified(row)
@@ -418,3 +413,17 @@ class Ingest:
             if card is not None and parts.terms.where(head, unit.device, unit.seq) is Where.IN_LINE:
                 parts.fragments.forget_orphan(row)
                 self._store(Arrival(verified, head, card, parts.context.peer, 0, 0), now)
+
+
+def forget_orphans(fragments: Fragments, ours: DeviceId, most: int = ORPHANS) -> list[Record]:
+    """Forget the first orphans of other devices, past `most` of them: their authors say them again."""
+    held = fragments.orphans()
+    if len(held) <= most:
+        return []
+    units = ((row, fragments.unit(row)) for row in held)
+    others = [row for row, unit in units if unit is None or unit.device != ours]
+    surplus = others[: max(0, len(others) - most)]
+    for row in surplus:
+        fragments.forget_orphan(row)
+    note = f"{len(surplus)} orphaned fragments of others are held no more"
+    return [Record(Kind.EVICTED, fragments.place, reason=Reason.QUOTA, note=note)] if surplus else []

@@ -1,12 +1,12 @@
-"""Keys of a sealed place on their way: guests ask for what they lack, the voice tells.
+"""Distributes the keys of a sealed place: guests ask for missing keys, the voice sends them.
 
-A key that did not come is most often in a fragment that did not come, and that is asked for anyway. Where
-nothing is missing and a message still cannot be read, this device was not known to the voice: a second
-device, or one whose prekeys have ended, or a co-host's epoch. Then it gives the voice its prekeys as a
-request, which finds its way up the tree and cannot be read by others.
+A missing key is most often in a missing fragment, which is asked for anyway. Where nothing is missing and a
+message still cannot be read, the voice did not know this device: a second device, or one with expired
+prekeys, or the epoch was a co-host's. Then the device sends the voice its prekeys as a request, which finds
+its way up the tree and cannot be read by others.
 
-The voice itself may lack keys of what others said who may speak. Whoever may speak asks those of them to whom
-there is a link, one after the other, and each tells what it has in a turn of its own.
+The voice itself may lack keys of messages of co-hosts. A node that may speak asks the other such nodes that
+it has links to, one after the other, and each sends its keys in a turn of its own.
 """
 
 from __future__ import annotations
@@ -14,41 +14,39 @@ from __future__ import annotations
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId, PeerId
 from linnet.core.reasons import Reason
-from linnet.groups.ids import Device
+from linnet.groups.labels import Device
 from linnet.identity.keys import device_id
-from linnet.machine.outbox import Outbox
 from linnet.places.channel.packet import Modifier
 from linnet.places.door import Waiting
 from linnet.places.guest_requests import Asked, GuestRequests
 from linnet.places.place_setup import Parts
-from linnet.trace.records import Kind, Record
+from linnet.trace.records import Kind
 
 REQUEST_KEYS = "_request_place_keys"
 MESSAGE = "_message"
-"""In a request to somebody who is not the voice: a message that cannot be read."""
+"""In a request to a node that is not the voice: a message that cannot be read."""
 PATIENCE = 20.0
 """Seconds that the voice has to take a request for keys."""
 LONGEST_PAUSE = 300.0
-"""Seconds between two requests, at most: each time it is twice as long."""
+"""The longest pause, in seconds, between two requests: each pause is twice the last."""
 APART = 5.0
-"""Seconds between two requests of one device that the voice answers."""
+"""The least seconds between two requests of one device that are answered."""
 ASKERS = 4096
 
 
 class KeyDistribution:
-    """Requests for the keys of one place, and what becomes of them."""
+    """Asks for the keys of one place, and answers such requests."""
 
-    def __init__(self, parts: Parts, guest_requests: GuestRequests, out: Outbox) -> None:
+    def __init__(self, parts: Parts, guest_requests: GuestRequests) -> None:
         self._parts = parts
         self._guest_requests = guest_requests
-        self._out = out
         self._again_at: float | None = None
         self._pause = 0.0
         self._tries = 0
         self._answered: dict[Device, float] = {}
 
     def put_back(self, seconds: float) -> None:
-        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        """Shift the stored times by the seconds that the clock went back, so that nothing is due later."""
         self._again_at = None if self._again_at is None else self._again_at - seconds
         for device in self._answered:
             self._answered[device] -= seconds
@@ -56,8 +54,8 @@ class KeyDistribution:
     # The guest.
 
     def ask_for_keys(self, now: float) -> None:
-        """Ask for keys, if something waits for one and nothing else is on its way to us: the voice, or those
-        who may speak as we may."""
+        """Ask for keys, if messages wait for one and nothing else is on its way to us: ask the voice or, if
+        we may speak, the others who may."""
         parts = self._parts
         first = 2 * parts.config.replay_timeout
         speakers = self._speakers()
@@ -66,7 +64,7 @@ class KeyDistribution:
             return
         if self._again_at is None:
             self._again_at, self._pause = now + first, first
-        # What is missing may bring the key; but not for ever.
+        # Missing fragments may bring the key; but not for ever.
         if now < self._again_at + (LONGEST_PAUSE if parts.fragment_repair.count else 0.0):
             return
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
@@ -77,17 +75,17 @@ class KeyDistribution:
                 None, REQUEST_KEYS, about, parts.guest_keys.prekeys(now), PATIENCE, now, to
             )
         except Refused as refused:
-            note = f"no keys can be asked for: {refused.detail}"[:200]
-            self._out.record(Record(Kind.DROPPED, parts.id, reason=refused.reason, note=note))
+            note = f"no keys can be asked for: {refused.detail}"
+            self._parts.record(Kind.DROPPED, None, refused.reason, note)
 
     def handle_link_up(self, peer: PeerId, now: float) -> None:
-        """Ask soon, if somebody is back who may have the keys that we lack."""
+        """Ask soon, if a peer is back that may have the keys that we lack."""
         if self._again_at is not None and peer in self._speakers():
             self._pause = 2 * self._parts.config.replay_timeout
             self._again_at = min(self._again_at, now + self._pause)
 
     def _speakers(self) -> list[PeerId]:
-        """If we may speak: devices of others who may, and have a link to us; who spoke last first."""
+        """If we may speak: return devices of others who may and have a link, the latest speaker first."""
         parts = self._parts
         if not parts.may_speak or not parts.guest_keys.locked:
             return []
@@ -105,8 +103,8 @@ class KeyDistribution:
         return [peer for peer, nym in found.items() if peer in links and deed.rank(nym) is not None]
 
     def _whom(self, speakers: list[PeerId]) -> tuple[PeerId | None, tuple[Modifier, ...]]:
-        """Whom to ask for which message, in turn: of each term the first that waits, of each who may have the
-        key. None: the voice, whoever that is."""
+        """Choose a peer and a message to ask for: the first waiting one of each term, at each peer that may
+        have the key, in turn. None: the voice, whichever device that is."""
         if not speakers:
             return None, ()
         parts = self._parts
@@ -122,7 +120,7 @@ class KeyDistribution:
     # The voice.
 
     def learn_device(self, waiting: Waiting) -> Device | None:
-        """Learn the prekeys of the device at the door; the device, if keys can be sealed to it."""
+        """Learn the prekeys of the device at the door; return the device, if keys can be sealed to it."""
         enter = waiting.enter
         device = Device(enter.card.person, enter.card.device)
         if enter.prekeys is None or not self._parts.deed.policy.seals:
@@ -131,15 +129,15 @@ class KeyDistribution:
         return device if self._parts.host_keys.readers.prekeys(device) else None
 
     def is_news(self, waiting: Waiting) -> bool:
-        """Whether the device at the door gave other prekeys than it had: then it lacks the keys, too."""
+        """Learn the prekeys of the device at the door; return whether they are new: it lacks keys then."""
         enter = waiting.enter
         device = Device(enter.card.person, enter.card.device)
         return enter.prekeys is not None and self._parts.host_keys.learn(device, enter.prekeys)
 
     def take_request(self, asked: Asked, now: float) -> Device | Reason:
-        """Take a guest's request for keys: the device that is to be told them, or why it is not."""
+        """Take a guest's request for keys; return the device to send them to, or the reason why not."""
         nym, peer = asked.request.nym, asked.request.device
-        device = device_of(nym, peer)
+        device = Device(nym, device_id(peer))
         if not self._parts.deed.policy.seals:
             return Reason.UNSUPPORTED
         if not self._parts.is_voice and not self._parts.may_speak:
@@ -157,13 +155,8 @@ class KeyDistribution:
         return device if known else Reason.MISSING_PREKEYS
 
     def _can_help(self, asked: Asked) -> bool:
-        """Whether somebody else who may speak asks for what we can read: that is worth a turn of ours."""
+        """Return whether another person who may speak asks for a message that we can read."""
         named = [each.value for each in asked.packet.modifiers if each.name == MESSAGE]
         if self._parts.deed.rank(asked.request.nym) is None or not named or not named[0].isdigit():
             return False
         return self._parts.guest_keys.has_key(int(named[0]))
-
-
-def device_of(nym: AuthorId, peer: PeerId) -> Device:
-    """A device as keys are sealed to it."""
-    return Device(nym, device_id(peer))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import msgspec
 
 from linnet.core.errors import Refused
@@ -10,18 +13,20 @@ from linnet.core.inputs import DialFailed, LinkDown, LinkUp
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
-from linnet.delivery.commands import Consumed, Done, Unsubscribe
+from linnet.delivery.commands import Consumed, Unsubscribe
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Data
 from linnet.identity.keys import SigningKey
+from linnet.machine.commands import Done
 from linnet.machine.outbox import Outbox
 from linnet.machine.part import Part, on_command, on_input, on_message, on_timer
 from linnet.places.catch_up import QuestionsDue
-from linnet.places.channel.roll import Known
+from linnet.places.channel.membership import Known
 from linnet.places.commands import (
     Admit,
     Announce,
     AnnounceMore,
+    ChangePlace,
     Eject,
     Entered,
     EnterPlace,
@@ -34,6 +39,7 @@ from linnet.places.commands import (
     ListReceipts,
     Look,
     ObjectsAre,
+    PlaceObject,
     PlacesAre,
     Reject,
     TalkTo,
@@ -42,7 +48,7 @@ from linnet.places.commands import (
 )
 from linnet.places.config import KeeperConfig, PlacesConfig
 from linnet.places.deed import Deed, Policy, sign_deed
-from linnet.places.entry import LookAroundDue
+from linnet.places.entry import TURNED, LookAroundDue
 from linnet.places.guest_list import RollDue
 from linnet.places.guest_requests import TalkDue
 from linnet.places.host import KeepAliveDue, VoiceCommand
@@ -59,6 +65,7 @@ from linnet.places.messages import (
     Heard,
     Keep,
     Kept,
+    MessageAtPlace,
     Receipts,
     Replay,
     Replayed,
@@ -71,28 +78,57 @@ from linnet.places.messages import (
     Yielded,
 )
 from linnet.places.place import REQUEST_LEAVE, Place
-from linnet.places.place_setup import DEEDS, Parts, kept_deed
+from linnet.places.place_setup import DEEDS, Parts, PlaceTimer, decode_deed
 from linnet.places.receipts import ReceiptsDue
 from linnet.trace.records import Kind, Record
 
 _KEYS = "place key"
 _VISITED = "place visited"
 LEAVE_PATIENCE = 20.0
-"""Seconds that the host has to let somebody go."""
+"""Seconds that the host has to let a guest go."""
 STEP = 1.0
-"""Seconds that a clock may go back unnoticed."""
+"""Seconds by which a clock may go back unnoticed."""
 MOST = 1024
-"""Places of one node."""
+"""The most places of one node."""
 _NOBODY = AuthorId(bytes(32))
 _encode = msgspec.msgpack.Encoder().encode
 _decode_contacts = msgspec.msgpack.Decoder(tuple[Contact, ...]).decode
 
 
 class EntryDue(Timer, frozen=True, gc=False):
-    """The patience of a command to enter a place is over."""
+    """A timer: the patience of a command to enter a place is over."""
 
     place: TopicId
     request: int
+
+
+M = TypeVar("M", bound=MessageAtPlace)
+T = TypeVar("T", bound=PlaceTimer)
+
+
+def _at_place(
+    kind: type[M], handle: Callable[[Place, PeerId, M, float], None]
+) -> Callable[[Places, PeerId, M, float], None]:
+    """Make a handler of messages about a place of ours. Peers that send messages about others are blamed."""
+
+    @on_message(kind)
+    def hand_over(self: Places, peer: PeerId, message: M, now: float) -> None:
+        if (place := self._known(peer, message, message.place, now)) is not None:
+            handle(place, peer, message, now)
+            self._end_if_over(place, now)
+
+    return hand_over
+
+
+def _when_due(kind: type[T], handle: Callable[[Place, float], None]) -> Callable[[Places, T, float], None]:
+    """Make a handler of the timers of a place, for as long as the place is there."""
+
+    @on_timer(kind)
+    def hand_over(self: Places, timer: T, now: float) -> None:
+        if (place := self._timed(timer.place, now)) is not None:
+            handle(place, now)
+
+    return hand_over
 
 
 class Places(Part):
@@ -112,26 +148,19 @@ class Places(Part):
         self._places: dict[TopicId, Place] = {}
         self._contacts: dict[PeerId, Contact] = {}
         self._watched: dict[int, Place] = {}
+        self.own_topics, self.own_subscriptions = self._places, self._watched
         self._now = 0.0
-        """The clock when we were last called."""
+        """The clock at the last call."""
 
     def _look_at_clock(self, now: float) -> None:
-        """If the clock was put back, nobody waits longer for that: it had been wrong, or is now."""
+        """If the clock was put back, shift all stored times, so that nothing waits longer for that."""
         before, self._now = self._now, now
         if before - now > STEP:
             for each in self._places.values():
                 each.put_back(before - now)
 
-    def holds(self, topic: TopicId) -> bool:
-        """Whether this topic is a place of ours."""
-        return topic in self._places
-
-    def reads(self, subscription: int) -> bool:
-        """Whether this subscription is one of a place."""
-        return subscription in self._watched
-
     def company(self) -> list[tuple[TopicId, tuple[PeerId, ...], tuple[PeerId, ...]]]:
-        """Of each place, the devices beside us, and those that are known to be in it."""
+        """Return for each place the connected devices, and those that are known to be in it."""
         return [
             (topic, (*tree.upstreams, *tree.downstreams), known)
             for topic, tree, known in (
@@ -142,18 +171,30 @@ class Places(Part):
         ]
 
     def start(self, now: float) -> None:
-        """Open what the store knows, and go back to where we were."""
+        """Open the places in the store, and reconnect to those that we were in."""
         self._look_at_clock(now)
         for _, raw in self._context.store.cells.scan(DEEDS):
-            opened = self._open(kept_deed(raw))
+            opened = self._open(decode_deed(raw))
             opened.start(now)
             visited = self._context.store.cells.get(_VISITED, opened.parts.id)
             if visited is not None and not opened.parts.is_out:
                 contacts = _decode_contacts(visited)
                 opened.entry_search.enter(contacts, (), b"", now)
+        self._return_to_doors(now)
+
+    def _return_to_doors(self, now: float) -> None:
+        """Wait again at the doors that have not opened yet, and restore the places that turned us away."""
+        cells = self._context.store.cells
+        for key, raw in list(cells.scan(_VISITED)):
+            if key not in self._places:
+                opened = self._open(_unknown_deed(TopicId(key)))
+                opened.entry_search.enter(_decode_contacts(raw), (), b"", now)
+        for key, _ in list(cells.scan(TURNED)):
+            if key not in self._places:
+                self._open(_unknown_deed(TopicId(key)))
 
     def stop(self, now: float) -> None:
-        """Go, and say so."""
+        """Leave all places, and tell the neighbours."""
         for each in self._places.values():
             each.leave()
 
@@ -161,33 +202,10 @@ class Places(Part):
 
     @on_command(HostPlace)
     def host_place(self, request: int, command: HostPlace, now: float) -> None:
-        """Found a place, or change the deed of one of ours."""
+        """Found a place."""
         self._look_at_clock(now)
-        if command.place is None:
-            self._found(request, command)
-            return
-        opened = self._get(command.place)
-        seed = self._context.store.cells.get(_KEYS, command.place)
-        if seed is None:
-            raise Refused(Reason.NOT_ALLOWED, "the key of this place is not on this device")
-        opened.parts.renew(_changed(SigningKey(seed), opened.parts, command))
-        if command.cohosts is not None:
-            opened.parts.host_keys.end_epoch()  # who is new among them learns with the next how to seal to us
-        opened.pass_on_deed(now)
-        opened.host.take_over(now)
-        self._out.committed.reply(request, opened.status())
-        opened.keepers.hold_keepers(now)
-
-    def _found(self, request: int, command: HostPlace) -> None:
         key = SigningKey.generate(self._context.entropy)
-        deed = sign_deed(
-            key,
-            1,
-            command.policy or Policy.PUBLIC,
-            self._context.author,
-            command.cohosts or (),
-            command.keepers or (),
-        )
+        deed = sign_deed(key, 1, command.policy, self._context.author, command.cohosts, command.keepers)
         if len(self._places) >= MOST:
             raise Refused(Reason.TOO_MANY, f"{MOST} places are open at this node")
         self._context.store.cells.put(_KEYS, deed.place, key.seed)
@@ -195,9 +213,24 @@ class Places(Part):
         opened.parts.keep_deed(deed)
         self._out.committed.reply(request, opened.status())
 
+    @on_command(ChangePlace)
+    def change_place(self, request: int, command: ChangePlace, now: float) -> None:
+        """Change the deed of a place of ours."""
+        opened = self._find(command.place, now)
+        seed = self._context.store.cells.get(_KEYS, command.place)
+        if seed is None:
+            raise Refused(Reason.NOT_ALLOWED, "the key of this place is not on this device")
+        opened.parts.renew(_changed(SigningKey(seed), opened.parts, command))
+        if command.cohosts is not None:
+            opened.parts.host_keys.end_epoch()  # new co-hosts learn with the next epoch how to seal to us
+        opened.pass_on_deed(now)
+        opened.host.take_over(now)
+        self._out.committed.reply(request, opened.status())
+        opened.keepers.hold_keepers(now)
+
     @on_command(EnterPlace)
     def enter_place(self, request: int, command: EnterPlace, now: float) -> None:
-        """Ask to be let into a place; answered when a door opens, or does not."""
+        """Ask to be let into a place; answered when a door opens, or we are turned away."""
         self._look_at_clock(now)
         opened = self._places.get(command.place)
         if opened is None:
@@ -205,8 +238,7 @@ class Places(Part):
                 raise Refused(Reason.TOO_MANY, f"{MOST} places are open at this node")
             if not command.contacts:
                 raise Refused(Reason.NO_ADDRESS, "nobody to ask: give an address of the host or of a relay")
-            # Until the door opens nothing is known of it but its key: the deed comes with the answer.
-            opened = self._open(Deed(command.place, 0, Policy.PRIVATE, _NOBODY, (), (), bytes(64)))
+            opened = self._open(_unknown_deed(command.place))
         if opened.parts.keeps:
             raise Refused(Reason.IN_USE, "this node keeps the place for others: enter it with another node")
         if opened.parts.is_voice and not opened.parts.deed.cohosts:
@@ -222,7 +254,7 @@ class Places(Part):
 
     @on_command(LeavePlace)
     def leave_place(self, request: int, command: LeavePlace, now: float) -> None:
-        """Be a guest no longer, or just not connected now."""
+        """End our membership of a place, or only the connection."""
         place = self._find(command.place, now)
         is_out = place.role == "outside" and place.parts.membership.changes(self._context.author)
         if command.for_good and is_out:
@@ -236,23 +268,23 @@ class Places(Part):
 
     @on_command(ListPlaces)
     def list_places(self, request: int, command: ListPlaces, now: float) -> None:
-        """Tell how each place stands."""
+        """List the status of each place."""
         self._look_at_clock(now)
         self._out.reply(request, PlacesAre(tuple(each.status() for each in self._places.values())))
 
     @on_command(Announce)
     def announce(self, request: int, command: Announce, now: float) -> None:
-        """Say something to all, now or when it is our turn."""
-        self._speak(request, command, now)
+        """Announce something to all guests, now or when it is our turn."""
+        self._speak(request, command.plain, now)
 
     @on_command(AnnounceMore)
     def announce_more(self, request: int, command: AnnounceMore, now: float) -> None:
-        """Say more of a message that is open."""
+        """Add to the body of a message that is open."""
         self._speak(request, command, now)
 
     @on_command(Admit)
     def admit(self, request: int, command: Admit, now: float) -> None:
-        """Let somebody in who waits at the door."""
+        """Let a person in who waits at the door."""
         self._speak(request, command, now)
 
     @on_command(Eject)
@@ -265,41 +297,42 @@ class Places(Part):
 
     @on_command(Reject)
     def reject(self, request: int, command: Reject, now: float) -> None:
-        """Turn somebody away who waits at the door."""
-        door = self._find(command.place, now).door
-        door.reject(door.take_waiting(command.nym), command.method, command.modifiers, command.text)
+        """Turn a person away who waits at the door."""
+        door, told = self._find(command.place, now).door, command.plain
+        door.reject(door.take_waiting(told.nym), told.method, told.modifiers, told.body)
         self._out.reply(request, Done())
 
     @on_command(TalkTo)
     def talk_to(self, request: int, command: TalkTo, now: float) -> None:
-        """Say something to the host; answered when its device has it."""
+        """Send a request to the host; answered when its device has it."""
         place = self._find(command.place, now)
         if place.parts.is_voice:
             raise Refused(Reason.NOT_ALLOWED, "this node is the voice of the place: announce instead")
-        words = (command.method, command.modifiers, command.body, command.patience)
+        told = command.plain
+        words = (told.method, told.modifiers, told.body, told.patience)
         place.guest_requests.say(request, *words, now)
 
     @on_command(Look)
     def look(self, request: int, command: Look, now: float) -> None:
-        """Tell the objects of a place."""
+        """List the objects of a place."""
         place = self._find(command.place, now)
         self._out.reply(request, _objects(place, command.name, command.at))
 
     @on_command(ListGuests)
     def list_guests(self, request: int, command: ListGuests, now: float) -> None:
-        """Tell who is in a place, and who waits at its door."""
+        """List the guests of a place, and the people who wait at its door."""
         self._out.reply(request, _guests(self._find(command.place, now)))
 
     @on_command(ListReceipts)
     def list_receipts(self, request: int, command: ListReceipts, now: float) -> None:
-        """Tell which guests have a message."""
+        """List which guests have a message."""
         self._out.reply(request, self._find(command.place, now).receipts.of(command.message))
 
     # Watching.
 
     @on_command(WatchPlace)
     def watch_place(self, request: int, command: WatchPlace, now: float) -> None:
-        """Hand over what is said in a place from now on, or what was said before."""
+        """Subscribe to a place: to messages from now on, or to messages of the past."""
         place = self._find(command.place, now)
         if place.parts.keeps:
             raise Refused(Reason.NOT_ALLOWED, "this node keeps the place for others and reads nothing of it")
@@ -313,14 +346,14 @@ class Places(Part):
 
     @on_command(Unsubscribe)
     def handle_unsubscribe(self, request: int, command: Unsubscribe, now: float) -> None:
-        """Hand over nothing more to a subscription."""
+        """End a subscription."""
         watched = self._watched.pop(command.subscription)
         watched.subscribers.remove(command.subscription)
         self._out.committed.reply(request, Done())
 
     @on_command(Consumed)
     def handle_consumed(self, request: int, command: Consumed, now: float) -> None:
-        """Go on with a subscription that is done with so many items."""
+        """Go on with a subscription whose application has handled so many items."""
         watched = self._watched[command.subscription]
         watched.subscribers.handle_consumed(command.subscription, command.items)
         self._out.committed.reply(request, Done())
@@ -349,19 +382,29 @@ class Places(Part):
         place.handle_enter(peer, message, now)
         self._end_if_over(place, now)
 
-    @on_message(Decision)
-    def handle_decision(self, peer: PeerId, message: Decision, now: float) -> None:
-        """Follow the answer at a peer's door."""
-        if (place := self._known(peer, message, message.place, now)) is not None:
-            place.handle_decision(peer, message, now)
-            self._end_if_over(place, now)
-
-    @on_message(Away)
-    def handle_away(self, peer: PeerId, message: Away, now: float) -> None:
-        """Drop a neighbour that goes."""
-        if (place := self._known(peer, message, message.place, now)) is not None:
-            place.handle_away(peer, message, now)
-            self._end_if_over(place, now)
+    handle_decision = _at_place(Decision, Place.handle_decision)
+    handle_away = _at_place(Away, Place.handle_away)
+    handle_replay = _at_place(Replay, Place.handle_replay)
+    handle_replayed = _at_place(Replayed, Place.handle_replayed)
+    handle_ask_state = _at_place(AskState, Place.handle_ask_state)
+    handle_state = _at_place(StateIs, Place.handle_state)
+    handle_ask_roll = _at_place(AskRoll, Place.handle_ask_roll)
+    handle_roll = _at_place(RollIs, Place.handle_roll)
+    handle_ask_terms = _at_place(AskTerms, Place.handle_ask_terms)
+    handle_terms = _at_place(TermsAre, Place.handle_terms)
+    handle_talk = _at_place(Talk, Place.handle_talk)
+    handle_heard = _at_place(Heard, lambda at, peer, heard, now: at.guest_requests.handle_heard(peer, heard))
+    handle_unheard = _at_place(
+        Unheard, lambda at, peer, unheard, now: at.guest_requests.handle_unheard(peer, unheard)
+    )
+    handle_receipts = _at_place(
+        Receipts, lambda at, peer, told, now: at.receipts.handle_receipts(peer, told, now)
+    )
+    handle_kept = _at_place(Kept, lambda at, peer, kept, now: at.keepers.handle_answer(peer, kept, now))
+    handle_yield = _at_place(Yield, lambda at, peer, asked, now: at.host.handle_yield(peer, asked, now))
+    handle_yielded = _at_place(
+        Yielded, lambda at, peer, answer, now: at.host.handle_yielded(peer, answer, now)
+    )
 
     @on_message(DeedIs)
     def handle_deed(self, peer: PeerId, message: DeedIs, now: float) -> None:
@@ -369,48 +412,6 @@ class Places(Part):
         if (place := self._known(peer, message, message.deed.place, now)) is not None:
             place.handle_deed(peer, message, now)
             self._end_if_over(place, now)
-
-    @on_message(Replay)
-    def handle_replay(self, peer: PeerId, message: Replay, now: float) -> None:
-        """Give a peer a fragment that it lacks."""
-        if (place := self._known(peer, message, message.place, now)) is not None:
-            place.handle_replay(peer, message, now)
-
-    @on_message(Replayed)
-    def handle_replayed(self, peer: PeerId, message: Replayed, now: float) -> None:
-        """Take a fragment that we lacked, or why it is not given."""
-        if (place := self._known(peer, message, message.place, now)) is not None:
-            place.handle_replayed(peer, message, now)
-
-    @on_message(AskState)
-    def handle_ask_state(self, peer: PeerId, message: AskState, now: float) -> None:
-        """Tell a peer the state."""
-        if (place := self._known(peer, message, message.place, now)) is not None:
-            place.handle_ask_state(peer, message)
-
-    @on_message(StateIs)
-    def handle_state(self, peer: PeerId, message: StateIs, now: float) -> None:
-        """Take the state that a peer tells."""
-        if (place := self._known(peer, message, message.place, now)) is not None:
-            place.handle_state(peer, message, now)
-
-    @on_message(AskRoll)
-    def handle_ask_roll(self, peer: PeerId, message: AskRoll, now: float) -> None:
-        """Tell a peer who is in."""
-        if (place := self._known(peer, message, message.place, now)) is not None:
-            place.handle_ask_roll(peer, message)
-
-    @on_message(RollIs)
-    def handle_roll(self, peer: PeerId, message: RollIs, now: float) -> None:
-        """Take what a peer tells of who is in."""
-        if (place := self._known(peer, message, message.place, now)) is not None:
-            place.handle_roll(peer, message, now)
-
-    @on_message(Receipts)
-    def handle_receipts(self, peer: PeerId, message: Receipts, now: float) -> None:
-        """Keep receipts of guests, or pass them on."""
-        if (place := self._known(peer, message, message.place, now)) is not None:
-            place.receipts.handle_receipts(peer, message, now)
 
     @on_message(Keep)
     def handle_keep(self, peer: PeerId, message: Keep, now: float) -> None:
@@ -420,59 +421,11 @@ class Places(Part):
         kept = None if known is None else known.parts
         self._kept_places.handle_keep(peer, message, kept, lambda deed: self._open(deed).parts, now)
 
-    @on_message(Kept)
-    def handle_kept(self, peer: PeerId, message: Kept, now: float) -> None:
-        """Note whether a keeper keeps a place of ours."""
-        if (place := self._known(peer, message, message.place, now)) is not None:
-            place.keepers.handle_answer(peer, message, now)
-
-    @on_message(Talk)
-    def handle_talk(self, peer: PeerId, message: Talk, now: float) -> None:
-        """Take a guest's request, or pass it on."""
-        if (place := self._known(peer, message, message.place, now)) is not None:
-            place.handle_talk(peer, message, now)
-
-    @on_message(Heard)
-    def handle_heard(self, peer: PeerId, message: Heard, now: float) -> None:
-        """Take the receipt of a request, or pass it back."""
-        if (place := self._known(peer, message, message.place, now)) is not None:
-            place.guest_requests.handle_heard(peer, message)
-
-    @on_message(Unheard)
-    def handle_unheard(self, peer: PeerId, message: Unheard, now: float) -> None:
-        """Note that the host is away, or pass it back."""
-        if (place := self._known(peer, message, message.place, now)) is not None:
-            place.guest_requests.handle_unheard(peer, message)
-
-    @on_message(AskTerms)
-    def handle_ask_terms(self, peer: PeerId, message: AskTerms, now: float) -> None:
-        """Tell a peer the terms that it lacks."""
-        if (place := self._known(peer, message, message.place, now)) is not None:
-            place.handle_ask_terms(peer, message, now)
-
-    @on_message(TermsAre)
-    def handle_terms(self, peer: PeerId, message: TermsAre, now: float) -> None:
-        """Take terms that a peer tells."""
-        if (place := self._known(peer, message, message.place, now)) is not None:
-            place.handle_terms(peer, message, now)
-
-    @on_message(Yield)
-    def handle_yield(self, peer: PeerId, message: Yield, now: float) -> None:
-        """Hand the voice over to a peer."""
-        if (place := self._known(peer, message, message.place, now)) is not None:
-            place.host.handle_yield(peer, message, now)
-
-    @on_message(Yielded)
-    def handle_yielded(self, peer: PeerId, message: Yielded, now: float) -> None:
-        """Speak, if the voice was handed over to us."""
-        if (place := self._known(peer, message, message.place, now)) is not None:
-            place.host.handle_yielded(peer, message, now)
-
     # Links and timers.
 
     @on_input(LinkUp)
     def handle_link_up(self, event: LinkUp, now: float) -> None:
-        """Say over a link what waited for it."""
+        """Send over a link what waited for it."""
         self._look_at_clock(now)
         self._contacts[event.peer] = Contact(event.peer, event.hello.listens)
         for each in self._places.values():
@@ -500,52 +453,18 @@ class Places(Part):
         if (place := self._timed(timer.place, now)) is not None and place.admission.give_up(timer.request):
             self._withdraw(place)
 
-    @on_timer(LookAroundDue)
-    def look_around(self, timer: LookAroundDue, now: float) -> None:
-        """Look for those who may let us in, or tell us more."""
-        if (place := self._timed(timer.place, now)) is not None:
-            place.look_around(now)
-
-    @on_timer(QuestionsDue)
-    def ask_questions(self, timer: QuestionsDue, now: float) -> None:
-        """Ask for what is missing."""
-        if (place := self._timed(timer.place, now)) is not None:
-            place.follow_up(now)
-
-    @on_timer(RollDue)
-    def ask_roll(self, timer: RollDue, now: float) -> None:
-        """Ask once more who is in."""
-        if (place := self._timed(timer.place, now)) is not None:
-            place.follow_up(now)
-
-    @on_timer(TurnDue)
-    def take_turn(self, timer: TurnDue, now: float) -> None:
-        """Speak, if it is our turn now."""
-        if (place := self._timed(timer.place, now)) is not None:
-            place.follow_up(now)
-
-    @on_timer(KeepAliveDue)
-    def break_silence(self, timer: KeepAliveDue, now: float) -> None:
-        """Give a sign of life."""
-        if (place := self._timed(timer.place, now)) is not None:
-            place.host.break_silence(now)
-
-    @on_timer(TalkDue)
-    def talk_again(self, timer: TalkDue, now: float) -> None:
-        """Say again what the host did not answer."""
-        if (place := self._timed(timer.place, now)) is not None:
-            place.guest_requests.say_again(now)
-
-    @on_timer(ReceiptsDue)
-    def send_receipts(self, timer: ReceiptsDue, now: float) -> None:
-        """Send the receipts that wait towards the voice."""
-        if (place := self._timed(timer.place, now)) is not None:
-            place.receipts.send_receipts(now)
+    look_around = _when_due(LookAroundDue, Place.look_around)
+    ask_questions = _when_due(QuestionsDue, Place.follow_up)
+    ask_roll = _when_due(RollDue, Place.follow_up)
+    take_turn = _when_due(TurnDue, Place.follow_up)
+    break_silence = _when_due(KeepAliveDue, lambda place, now: place.host.break_silence(now))
+    talk_again = _when_due(TalkDue, lambda place, now: place.guest_requests.say_again(now))
+    send_receipts = _when_due(ReceiptsDue, lambda place, now: place.receipts.send_receipts(now))
 
     # Inside.
 
     def _known(self, peer: PeerId, message: Message, topic: TopicId, now: float) -> Place | None:
-        """The place that a message is about; None, and the peer is blamed, if we are not in it."""
+        """Return the place of a message; None, and blame the peer, if we are not in it."""
         self._look_at_clock(now)
         place = self._places.get(topic)
         if place is None:
@@ -558,23 +477,20 @@ class Places(Part):
         self._out.record(Record(Kind.REJECTED, topic, peer=peer, reason=Reason.NOT_JOINED, note=note))
 
     def _timed(self, topic: TopicId, now: float) -> Place | None:
-        """The place that a timer is of; None if it is gone."""
+        """Return the place of a timer; None if the place is gone."""
         self._look_at_clock(now)
         return self._places.get(topic)
 
     def _find(self, topic: TopicId, now: float) -> Place:
-        """The place that a command is about; `Refused` if we are not in it."""
+        """Return the place of a command; `Refused` if we are not in it."""
         self._look_at_clock(now)
-        return self._get(topic)
-
-    def _get(self, topic: TopicId) -> Place:
         place = self._places.get(topic)
         if place is None:
             raise Refused(Reason.NOT_JOINED, "this node is not in that place: enter it first")
         return place
 
     def _end_if_over(self, place: Place, now: float) -> None:
-        """Forget a place that we were turned away from, or that we are to keep no more."""
+        """Forget a place that turned us away, or that we are to keep no longer."""
         if place.admission.is_rejected:
             place.admission.is_rejected = False
             self._withdraw(place)
@@ -584,10 +500,11 @@ class Places(Part):
             self._kept_places.drop_place(place.parts, Reason.NOT_ALLOWED)
 
     def _withdraw(self, place: Place) -> None:
-        """Nobody means to be in this place any more; one of which nothing is known is forgotten."""
+        """Leave a place that nobody wants to be in any more, and forget it if nothing is known of it."""
         self._context.store.cells.delete(_VISITED, place.parts.id)
         place.leave()
-        if not place.parts.deed.version and place not in self._watched.values():
+        is_told = place.admission.turned is not None
+        if not place.parts.deed.version and not is_told and place not in self._watched.values():
             del self._places[place.parts.id]
 
     def _open(self, deed: Deed) -> Place:
@@ -597,12 +514,18 @@ class Places(Part):
         return opened
 
 
+def _unknown_deed(place: TopicId) -> Deed:
+    """Make a stand-in for a deed: only a place's key is known until the deed comes with the first answer."""
+    return Deed(place, 0, Policy.PRIVATE, _NOBODY, (), (), bytes(64))
+
+
 def _objects(where: Place, name: str, best: bool) -> ObjectsAre:
-    objects, state = where.subscribers.objects, where.parts.order.applied
+    order = where.parts.order
     if best:
-        found = objects.look_at(name)
-        return ObjectsAre(where.parts.id, () if found is None else (found,), state)
-    return ObjectsAre(where.parts.id, tuple(sorted(objects.look(name).items())), state)
+        found = order.state.get(name)
+        return ObjectsAre(where.parts.id, () if found is None else (PlaceObject(*found),), order.applied)
+    found_below = tuple(PlaceObject(*each) for each in sorted(order.state.get_all(name).items()))
+    return ObjectsAre(where.parts.id, found_below, order.applied)
 
 
 def _guests(where: Place) -> GuestsAre:
@@ -612,7 +535,7 @@ def _guests(where: Place) -> GuestsAre:
         for nym in sorted(membership.present())
     )
     waiting = where.door.waiting
-    said = tuple(each.packet.body for each in waiting.values())
+    said = tuple(each.packet.body.decode("utf-8", "replace") for each in waiting.values())
     return GuestsAre(where.parts.id, guests, tuple(waiting), said)
 
 
@@ -620,7 +543,7 @@ def _last_join(changes: list[Known]) -> int:
     return max((each.effective_since for each in changes if each.joins), default=0)
 
 
-def _changed(key: SigningKey, parts: Parts, command: HostPlace) -> Deed:
+def _changed(key: SigningKey, parts: Parts, command: ChangePlace) -> Deed:
     deed = parts.deed
     cohosts = deed.cohosts if command.cohosts is None else command.cohosts
     past = parts.past_terms((deed.host, *cohosts))

@@ -9,11 +9,11 @@ from linnet.delivery.context import Context
 from linnet.delivery.messages import Data
 from linnet.machine.outbox import Outbox
 from linnet.places.catch_up import CatchUp, tell_state
-from linnet.places.commands import PlaceIs
+from linnet.places.commands import NAME, PlaceIs
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Deed
 from linnet.places.door import Ahead, Door, ToAdmit, ToLetIn, Undecided, Waiting
-from linnet.places.entry import Admission, EntrySearch, refused_record
+from linnet.places.entry import Admission, EntrySearch
 from linnet.places.guest_list import GuestList
 from linnet.places.guest_requests import Asked, GuestRequests
 from linnet.places.host import SILENCE, Host
@@ -40,13 +40,13 @@ from linnet.places.messages import (
 from linnet.places.place_setup import Parts
 from linnet.places.receipts import GuestReceipts
 from linnet.places.subscriber import Subscribers
-from linnet.trace.records import Kind, Record
+from linnet.trace.records import Kind
 
 REQUEST_LEAVE = "_request_place_leave"
 
 
 class Place:
-    """All that a node does in one place."""
+    """Everything that a node does in one place."""
 
     def __init__(
         self,
@@ -57,29 +57,28 @@ class Place:
         out: Outbox,
         keeps: bool = False,
     ) -> None:
-        self._out = out
         self.parts = parts = Parts(deed, context, config, out, keeps)
-        self.subscribers = Subscribers(parts, context.config, out)
-        self.ingest = Ingest(parts, self.subscribers, out)
-        self.entry_search = EntrySearch(parts, out)
-        self.door = Door(parts, contacts, self.entry_search.contact, out)
-        self.admission = Admission(parts, self.entry_search, out)
-        self.catch_up = CatchUp(parts, out)
-        self.guest_list = GuestList(parts, out)
-        self.guest_requests = GuestRequests(parts, out)
-        self.key_distribution = KeyDistribution(parts, self.guest_requests, out)
-        self.keepers = Keepers(parts, out)
-        self.receipts = GuestReceipts(parts, out)
+        self.subscribers = Subscribers(parts, context.config)
+        self.ingest = Ingest(parts, self.subscribers)
+        self.entry_search = EntrySearch(parts)
+        self.door = Door(parts, contacts, self.entry_search.contact)
+        self.admission = Admission(parts, self.entry_search)
+        self.catch_up = CatchUp(parts)
+        self.guest_list = GuestList(parts)
+        self.guest_requests = GuestRequests(parts)
+        self.key_distribution = KeyDistribution(parts, self.guest_requests)
+        self.keepers = Keepers(parts)
+        self.receipts = GuestReceipts(parts)
         said = (self.ingest, self.subscribers, self.door, self.entry_search)
-        self.host = Host(parts, *said, self.key_distribution, self.keepers, out)
-        self.term_exchange = TermExchange(parts, self.ingest, out)
+        self.host = Host(parts, *said, self.key_distribution, self.keepers)
+        self.term_exchange = TermExchange(parts, self.ingest)
         self._contacts = contacts
         self._last_heard = self._last_probe = 0.0
         self._parting: dict[PeerId, None] = {}
-        """Upstreams that say that we are a guest no longer."""
+        """Upstreams that say that we are no longer a guest."""
 
     def start(self, now: float) -> None:
-        """Go on where we were: speak if it is our turn, and find out whether others did meanwhile."""
+        """Go on after a restart: speak if it is our turn, and find out whether others spoke meanwhile."""
         self.host.start(now)
         for number in self.parts.terms.sought:  # what a term is opened behind may have been damaged
             self.parts.fragment_repair.seek(number)
@@ -93,14 +92,14 @@ class Place:
         self.host.say_waiting(now)
 
     def look_around(self, now: float) -> None:
-        """Look for those who may let us in, or tell us more, and ask for the keys that we lack."""
+        """Look for peers that may let us in or know more, and ask for the keys that we lack."""
         self._check_upstreams(now)
         self._probe(now)
         self.entry_search.look_around(now)
         self.key_distribution.ask_for_keys(now)
 
     def put_back(self, seconds: float) -> None:
-        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        """Shift the stored times by the seconds that the clock went back, so that nothing is due later."""
         self._last_heard -= seconds
         self._last_probe -= seconds
         self.parts.fragment_repair.put_back(seconds)
@@ -110,13 +109,13 @@ class Place:
         for one in (self.key_distribution, self.keepers, self.term_exchange, self.receipts):
             one.put_back(seconds)
 
-    # What others say.
+    # Messages of peers.
 
     def handle_data(self, peer: PeerId, data: Data, now: float) -> None:
-        """Take a fragment that was passed on to us."""
+        """Take a fragment that a neighbour passed on to us."""
         is_up = peer in self.parts.tree.upstreams
         if not is_up and peer not in self.parts.tree.downstreams and peer not in self._parting:
-            self._record(Kind.REJECTED, peer, Reason.SURPLUS, "a fragment from nobody who sends to us")
+            self.parts.record(Kind.REJECTED, peer, Reason.SURPLUS, "a fragment from nobody who sends to us")
             return
         before = self.parts.fragments.standing.fragment
         fault = self.ingest.take(data.unit, data.card, peer, data.hops, data.age_us, now)
@@ -135,7 +134,7 @@ class Place:
             self.leave()
 
     def handle_enter(self, peer: PeerId, enter: Enter, now: float) -> None:
-        """Let a peer in that is at our door, or find out who decides."""
+        """Let a peer in that is at our door, or start the decision about it."""
         todo = self.door.handle_enter(peer, enter, now)
         match todo:
             case ToAdmit(waiting):
@@ -150,13 +149,13 @@ class Place:
                 self.host.say_waiting(now)
             case None:
                 pass
-        if peer in self._contacts and self.door.is_guest(enter.card.person):
+        if peer in self._contacts and self.parts.is_guest(enter.card.person):
             self.entry_search.learn(self._contacts[peer], enter.card.person)
         if self.parts.fragment_repair.is_wishing:
             self.catch_up.ask_due(now)
 
     def _let_in(self, waiting: Waiting, now: float) -> None:
-        """Connect a guest who comes back, and tell its device the keys, or know how to."""
+        """Connect a returning guest; give its device the keys, or learn how to seal keys to it."""
         parts, peer, enter = self.parts, waiting.peer, waiting.enter
         if enter.stranded:
             self.door.make_room(peer, now)
@@ -170,7 +169,7 @@ class Place:
         if enter.opening is None or parts.terms.knows(enter.term, enter.opening):
             return
         if parts.keeps:
-            # What it lacks it can have from those who come, also while nobody speaks.
+            # It can have missing fragments from those who come, also while nobody speaks.
             parts.fragment_repair.connect(peer, now)
         self.term_exchange.ask_terms(peer, now)
 
@@ -184,7 +183,7 @@ class Place:
                 self.host.takeover.note_news()
                 if was_probe:
                     self.ingest.drop_neighbor(peer)
-                    self._out.send(peer, Away(self.parts.id, Reason.NOT_NEEDED))
+                    self.parts.out.send(peer, Away(self.parts.id, Reason.NOT_NEEDED))
                     self.entry_search.drop_peer(peer, now)
                     self.follow_up(now)
                     return
@@ -196,21 +195,21 @@ class Place:
         self.follow_up(now)
 
     def handle_ask_terms(self, peer: PeerId, ask: AskTerms, now: float) -> None:
-        """Tell terms to a peer that lacks them."""
+        """Send a peer the terms that it lacks."""
         nym = self._neighbour(peer)
-        is_guest = nym is not None and self.door.is_guest(nym)
+        is_guest = nym is not None and self.parts.is_guest(nym)
         if not is_guest and not self.parts.is_keeper(peer):
             note = "a question about terms of nobody who is connected"
-            self._record(Kind.REJECTED, peer, Reason.NOT_A_MEMBER, note)
+            self.parts.record(Kind.REJECTED, peer, Reason.NOT_A_MEMBER, note)
             return
         self.term_exchange.answer_question(peer, ask, now)
 
     def handle_terms(self, peer: PeerId, terms: TermsAre, now: float) -> None:
-        """Take terms that others know: if the line is another now, those who told it have the rest of it."""
+        """Take in terms of a peer; if they change the line, that peer has the rest of it."""
         is_other = self.term_exchange.handle_terms(peer, terms, now)
         self.host.takeover.note_news()
         if self.parts.terms.awaited and self._neighbour(peer) is not None:
-            # Whoever tells of terms has what they are built on, also if it is below us.
+            # A peer that brings terms has the fragments that they are built on, also if it is below us.
             self.parts.fragment_repair.connect(peer, now)
         entry = self.parts.entry
         if terms.done and entry is not None and entry.term > self.parts.term and not self.ingest.started_over:
@@ -227,13 +226,15 @@ class Place:
         is_keeper = self.parts.is_keeper(peer)
         nym = None if is_keeper else self._neighbour(peer)
         if nym is None and not is_keeper:
-            self._record(Kind.REJECTED, peer, Reason.NOT_A_MEMBER, "a question of nobody who is connected")
-            self._out.blame(peer, Reason.NOT_A_MEMBER)
+            self.parts.record(
+                Kind.REJECTED, peer, Reason.NOT_A_MEMBER, "a question of nobody who is connected"
+            )
+            self.parts.out.blame(peer, Reason.NOT_A_MEMBER)
             return
         self.parts.replay_server.answer_replay(peer, nym, replay, now)
 
     def handle_replayed(self, peer: PeerId, answer: Replayed, now: float) -> None:
-        """Take a fragment that we asked for, or why not."""
+        """Take a fragment that we asked for, or the reason why it did not come."""
         if answer.unit is None:
             self.catch_up.handle_refusal(peer, answer, now)
         else:
@@ -243,37 +244,37 @@ class Place:
                 self.entry_search.shun_liar(peer, fault, now)
         self.follow_up(now)
 
-    def handle_ask_state(self, peer: PeerId, ask: AskState) -> None:
-        """Tell a peer the state."""
+    def handle_ask_state(self, peer: PeerId, ask: AskState, now: float) -> None:
+        """Send a peer the state."""
         for page in tell_state(self.parts, peer, ask):
-            self._out.committed.send(peer, page)
+            self.parts.out.committed.send(peer, page)
 
-    def handle_ask_roll(self, peer: PeerId, ask: AskRoll) -> None:
-        """Tell a guest who is in."""
+    def handle_ask_roll(self, peer: PeerId, ask: AskRoll, now: float) -> None:
+        """Send a guest a piece of the guest list."""
         nym = self.parts.tree.downstreams.get(peer)
-        if nym is None or not self.door.is_guest(nym):
+        if nym is None or not self.parts.is_guest(nym):
             note = "a question about the guests by nobody who is one"
-            self._record(Kind.REJECTED, peer, Reason.NOT_A_MEMBER, note)
+            self.parts.record(Kind.REJECTED, peer, Reason.NOT_A_MEMBER, note)
             return
         self.guest_list.answer_question(peer, ask)
 
     def handle_state(self, peer: PeerId, page: StateIs, now: float) -> None:
-        """Take a peer's word about the state."""
+        """Take a page of the state from a peer."""
         outcomes, fault = self.catch_up.handle_state(peer, page, now)
         self.ingest.tell_state(outcomes)
         self.entry_search.shun_liar(peer, fault, now)
-        self._out.add(DURABLE)
+        self.parts.out.add(DURABLE)
         self.follow_up(now)
 
     def handle_roll(self, peer: PeerId, page: RollIs, now: float) -> None:
-        """Take a peer's word about who is in."""
+        """Take a piece of the guest list from a peer."""
         fault = self.guest_list.handle_roll(peer, page, now)
         self.entry_search.shun_liar(peer, fault, now)
         self.follow_up(now)
 
     def handle_talk(self, peer: PeerId, talk: Talk, now: float) -> None:
-        """Take a request of a guest, to us or on its way."""
-        is_guest = self.door.is_guest(talk.card.person)
+        """Take a guest's request, for us or to be passed on."""
+        is_guest = self.parts.is_guest(talk.card.person)
         asked = self.guest_requests.handle_talk(peer, talk, is_guest, now)
         if asked is not None:
             self._handle_request(asked, now)
@@ -281,7 +282,7 @@ class Place:
     def handle_away(self, peer: PeerId, away: Away, now: float) -> None:
         """Drop a peer that wants nothing more from us, or sends us nothing more."""
         note = "away" if away.reason is None else f"away: {away.reason}"
-        self._record(Kind.CONTROL, peer, away.reason, note)
+        self.parts.record(Kind.CONTROL, peer, away.reason, note)
         put_out = away.reason is Reason.NOT_A_MEMBER and peer in self.parts.tree.upstreams
         if put_out:
             # The notice that says so may come behind this word: other lanes of a link have other speeds.
@@ -295,8 +296,8 @@ class Place:
         try:
             self.parts.renew(message.deed)
         except RemoteError as error:
-            self._out.record(refused_record(self.parts, peer, error))
-            self._out.blame(peer, error.reason)
+            self.parts.record(Kind.REJECTED, peer, error.reason, f"decision: {error.detail}")
+            self.parts.out.blame(peer, error.reason)
             return
         if self.parts.deed.version == before:
             return
@@ -305,13 +306,13 @@ class Place:
         self.pass_on_deed(now, peer)
 
     def pass_on_deed(self, now: float, source: PeerId | None = None) -> None:
-        """Tell all around a newer deed, and find out who speaks: others may now."""
+        """Send a newer deed to neighbours and keepers, and find out who speaks: others may now."""
         parts = self.parts
         peers = dict.fromkeys((*parts.tree.downstreams, *parts.tree.upstreams, *parts.relay_filter.keepers))
         for peer in peers:
             if peer != source:
-                self._out.committed.send(peer, DeedIs(parts.deed))
-        self._out.add(DURABLE)
+                self.parts.out.committed.send(peer, DeedIs(parts.deed))
+        self.parts.out.add(DURABLE)
         self.ingest.follow_shift(now)
         if self._is_shared:
             self.entry_search.stay_connected(now)
@@ -320,7 +321,7 @@ class Place:
     # Links.
 
     def handle_link_up(self, peer: PeerId, now: float) -> None:
-        """Say over a link what waited for it."""
+        """Send over a link what waited for it."""
         self.entry_search.handle_link_up(peer, now)
         self.keepers.handle_link_up(peer, now)
         self.key_distribution.handle_link_up(peer, now)
@@ -337,10 +338,10 @@ class Place:
         self.ingest.drop_neighbor(peer)
 
     def leave(self) -> None:
-        """Be connected no more."""
+        """Disconnect from all neighbours."""
         peers = (*self.parts.tree.upstreams, *self.parts.tree.downstreams)
         for peer in peers:
-            self._out.send(peer, Away(self.parts.id, None))
+            self.parts.out.send(peer, Away(self.parts.id, None))
         self.entry_search.leave()
         for peer in peers:
             self.ingest.drop_neighbor(peer)
@@ -348,10 +349,13 @@ class Place:
     # The application.
 
     def status(self) -> PlaceIs:
-        """How it stands."""
+        """Return the status of the place."""
         parts = self.parts
         standing = parts.fragments.standing
+        found = parts.order.state.get(NAME)
         return PlaceIs(
+            parts.id,
+            None if found is None else found[1].decode("utf-8", "replace"),
             parts.deed,
             self.role,
             parts.voice,
@@ -368,11 +372,13 @@ class Place:
             parts.order.state.digest(),
             len(parts.guest_keys.locked),
             self.entry_search.contacts,
+            self.entry_search.speakers,
+            self.admission.turned,
         )
 
     @property
     def role(self) -> str:
-        """What we are here."""
+        """Our role: keeper, host, cohost, guest or outside."""
         if self.parts.keeps:
             return "keeper"
         rank = self.parts.deed.rank(self.parts.context.author)
@@ -384,20 +390,17 @@ class Place:
 
     @property
     def _is_shared(self) -> bool:
-        """Whether we may speak, and others too: then they have to be found."""
+        """Whether others may speak besides us: then they have to be found."""
         return self.parts.may_speak and len(self.parts.deed.voices) > 1
 
     def _neighbour(self, peer: PeerId) -> AuthorId | None:
-        """Who is connected there."""
+        """Return the person behind a neighbour; None if it is no known neighbour."""
         parts = self.parts
         below = parts.tree.downstreams.get(peer) or self.door.visitors.get(peer)
         return below or parts.relay_filter_up.nym(peer)
 
-    def _record(self, kind: Kind, peer: PeerId, reason: Reason | None, note: str) -> None:
-        self._out.record(Record(kind, self.parts.id, peer=peer, reason=reason, note=note))
-
     def _probe(self, now: float) -> None:
-        """The voice asks around now and then whether a later term was opened where it does not reach."""
+        """As the voice, ask known peers now and then whether a later term was opened out of our reach."""
         if not (self._is_shared and self.parts.is_voice):
             return
         if now - self._last_probe >= self.parts.config.keepalive:
@@ -405,17 +408,17 @@ class Place:
             self.entry_search.probe_next(now)
 
     def _check_upstreams(self, now: float) -> None:
-        """Where even keep-alives do not come any more, those above us are cut off: go elsewhere."""
+        """Leave upstreams through which not even keep-alives come any more: they are cut off."""
         if now - self._last_heard < SILENCE * self.parts.config.keepalive or self.parts.is_voice:
             return
         self._last_heard = now
         for peer in self.parts.tree.upstreams:
-            self._record(Kind.DROPPED, peer, Reason.SLOW_PEER, "nothing came through it for long")
-            self._out.send(peer, Away(self.parts.id, Reason.SLOW_PEER))
+            self.parts.record(Kind.DROPPED, peer, Reason.SLOW_PEER, "nothing came through it for long")
+            self.parts.out.send(peer, Away(self.parts.id, Reason.SLOW_PEER))
             self.entry_search.drop_peer(peer, now)
 
     def _handle_request(self, asked: Asked, now: float) -> None:
-        """Let a guest go that wants to, tell it keys, or tell whoever watches here what it says."""
+        """Let a guest leave or give it keys, if that is its request; else hand the request to subscribers."""
         nym, number, packet = asked.request.nym, asked.request.request, asked.packet
         if packet.method == REQUEST_LEAVE:
             try:
@@ -442,7 +445,7 @@ class Place:
             self.guest_requests.answer_request(asked, None)
 
     def follow_up(self, now: float) -> None:
-        """Ask and say what there is to ask and to say, now that something came."""
+        """Send the questions and items that have become due, after any input."""
         outcomes, _ = self.catch_up.settle_state(now)
         if outcomes:
             self.ingest.tell_state(outcomes)
@@ -454,11 +457,11 @@ class Place:
         self.subscribers.pump()
         self._follow_line(now)
         for question in questions:  # behind what is said of the line: it may concern the same peers
-            self._out.send(question.peer, question.message)
+            self.parts.out.send(question.peer, question.message)
         self.admission.tell_entered()
 
     def _follow_line(self, now: float) -> None:
-        """Do what follows from a line that is another now, or that we know too little of."""
+        """React to a line that has changed, or of which too little is known."""
         ingest = self.ingest
         puzzled, ingest.puzzled = ingest.puzzled, {}
         for peer in puzzled:
@@ -467,7 +470,7 @@ class Place:
             ingest.started_over = False
             self.entry_search.is_admitted = False
             for peer in self.parts.tree.upstreams:
-                self._out.send(peer, Away(self.parts.id, None))
+                self.parts.out.send(peer, Away(self.parts.id, None))
                 self.entry_search.drop_peer(peer, now)
                 ingest.drop_neighbor(peer)
         self.host.say_waiting(now)

@@ -1,8 +1,8 @@
-"""Receipts of guests: how far each device is, told up the tree to the voice, which keeps them.
+"""Receipts of guests: how much each device has, sent up the tree to the voice, which keeps them.
 
-Each device signs how far it has everything that it may see. Relays put receipts of several devices together
-and pass on the latest of each; the voice checks and writes them down. There is no answer: a receipt that was
-lost is made good by the next one, which follows the next sign of life at the latest.
+Each device signs how far it has everything that it may see. Relays join the receipts of several devices and
+pass on the latest of each; the voice checks and stores them. There is no answer: a lost receipt is made good
+by the next one, which follows the next keep-alive at the latest.
 """
 
 from __future__ import annotations
@@ -10,65 +10,61 @@ from __future__ import annotations
 import msgspec
 
 from linnet.core.errors import Refused, RemoteError
-from linnet.core.ids import AuthorId, PeerId, TopicId
+from linnet.core.ids import AuthorId, PeerId
 from linnet.core.reasons import Reason
-from linnet.core.timers import Timer
 from linnet.identity.cards import Card
 from linnet.identity.keys import SigningKey, verify
-from linnet.machine.outbox import Outbox
 from linnet.places.channel.membership import Verdict
 from linnet.places.commands import ReceiptIs, ReceiptsAre
+from linnet.places.door import FRESH_MS
 from linnet.places.messages import GuestReceipt, Receipts
-from linnet.places.multicast.entry_check import FRESH_MS
-from linnet.places.place_setup import Parts
-from linnet.trace.records import Kind, Record
+from linnet.places.place_setup import Parts, PlaceTimer
+from linnet.trace.records import Kind
 
 PACE = 10
-"""A device gives a receipt once in so many `receipt_delay`."""
+"""The number of `receipt_delay`s between two receipts of a device."""
 AT_ONCE = 256
 PASSING = 4096
-"""Devices whose receipts wait here to be passed on; the one that waited longest goes first."""
+"""The devices whose receipts wait here to be passed on; the one that waited longest is dropped first."""
 LATELY = 4
-"""Receipts of one device that are known again when they come back."""
+"""The latest receipts of one device that are recognised when they come back."""
 DEVICES = 8
-"""Devices of one guest whose receipts are kept."""
+"""The devices of one guest whose receipts are kept."""
 _KEPT = "place receipt"
 _TAG = b"linnet/place/receipt/1"
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(GuestReceipt).decode
 
 
-class ReceiptsDue(Timer, frozen=True, gc=False):
-    """Receipts have waited long enough for others to travel with them."""
-
-    place: TopicId
+class ReceiptsDue(PlaceTimer, frozen=True, gc=False):
+    """A timer: receipts have waited long enough for others to travel with them."""
 
 
 def sign_receipt(key: SigningKey, card: Card, place: bytes, term: int, upto: int, at_ms: int) -> GuestReceipt:
-    """This device has everything below a fragment that it may see."""
+    """Return a signed receipt that this device has everything below a fragment that it may see."""
     fields = (card.person, card.device_key, term, upto, at_ms)
     return GuestReceipt(*fields, key.sign(_TAG + place + _encode(fields)))
 
 
 def check_receipt(receipt: GuestReceipt, place: bytes) -> None:
-    """Raise `RemoteError` unless that device signed it for this place."""
+    """Raise `RemoteError` unless the receipt's device signed it for this place."""
     fields = (receipt.nym, receipt.device, receipt.term, receipt.upto, receipt.at_ms)
     verify(receipt.device, _TAG + place + _encode(fields), receipt.sig)
 
 
 class GuestReceipts:
-    """Receipts of one place: given, passed on, and kept."""
+    """The receipts of one place: our own, those to pass on, and those kept as the voice."""
 
-    def __init__(self, parts: Parts, out: Outbox) -> None:
+    def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._out = out
         self._given: tuple[int, int, PeerId | None] = (0, 0, None)
-        """Term, fragment and voice of our last one."""
+        """The term, fragment and voice of our last receipt."""
         self._given_at: float | None = None
         self._passing: dict[PeerId, tuple[GuestReceipt, Card]] = {}
         self._passed: dict[PeerId, tuple[int, ...]] = {}
-        """By device, when the last receipts that left here were given: guests may be above one another in a
-        circle, and what comes round goes no further. Which is the latest tells little: clocks are set."""
+        """For each device the times of its last receipts that left here: guests may be above one another in a
+        circle, and a receipt that comes round goes no further. The latest time alone tells little, since
+        clocks are set."""
         self._is_set = False
         self._kept: dict[AuthorId, dict[PeerId, GuestReceipt]] = {}
         for key, raw in parts.context.store.cells.scan(_KEPT):
@@ -76,14 +72,14 @@ class GuestReceipts:
                 receipt = _decode(raw)
                 self._kept.setdefault(receipt.nym, {})[receipt.device] = receipt
 
-    # The guest, and those on the way.
+    # The guest, and the relays on the way.
 
     def put_back(self, seconds: float) -> None:
-        """The clock was put back by so many seconds: the last one was given as long ago as before."""
+        """Shift the time of our last receipt by the seconds that the clock went back."""
         self._given_at = None if self._given_at is None else self._given_at - seconds
 
     def schedule_receipt(self, now: float) -> None:
-        """Give a receipt in a while, if there is something new to give one for."""
+        """Schedule a receipt, if there is something new to give one for."""
         if self._is_set or not self._is_due:
             return
         wait = self._parts.config.receipt_delay
@@ -92,7 +88,7 @@ class GuestReceipts:
         self._set_timer(wait)
 
     def send_receipts(self, now: float) -> None:
-        """Send what waits towards the voice."""
+        """Send waiting receipts towards the voice."""
         self._is_set = False
         parts = self._parts
         paced = self._given_at is None or now + 1e-6 >= self._given_at + PACE * parts.config.receipt_delay
@@ -108,7 +104,7 @@ class GuestReceipts:
         for at in range(0, len(waiting), AT_ONCE):
             some = waiting[at : at + AT_ONCE]
             receipts, cards = tuple(each[0] for each in some), tuple(each[1] for each in some)
-            self._out.send(way, Receipts(self._parts.id, receipts, cards))
+            self._parts.out.send(way, Receipts(self._parts.id, receipts, cards))
             for receipt in receipts:
                 before = self._passed.pop(receipt.device, ())
                 self._passed[receipt.device] = (*before, receipt.at_ms)[-LATELY:]
@@ -123,21 +119,19 @@ class GuestReceipts:
             try:
                 self._take(receipt, card, now)
             except RemoteError as error:
-                note = f"receipt: {error.detail}"[:200]
-                reason = error.reason
-                self._out.record(Record(Kind.REJECTED, self._parts.id, peer=peer, reason=reason, note=note))
+                self._parts.record(Kind.REJECTED, peer, error.reason, f"receipt: {error.detail}")
         if self._passing and not self._is_set:
             self._set_timer(self._parts.config.receipt_delay)
 
     # The voice.
 
     def upto(self, nym: AuthorId) -> int | None:
-        """How far a guest is, on the device that is furthest; None: it gave no receipt."""
+        """Return the first fragment that a guest's furthest device lacks; None: it gave no receipt."""
         receipts = self._kept.get(nym, {}).values()
         return max(((each.term, each.upto) for each in receipts), default=(0, None))[1]
 
     def of(self, message: int) -> ReceiptsAre:
-        """For each guest, whether it has a message; `Refused` if that is not held here as a whole."""
+        """Return for each guest whether it has a message; `Refused` if the message is not whole here."""
         parts = self._parts
         if not parts.may_speak:
             raise Refused(Reason.NOT_ALLOWED, "guests give their receipts to the host and the co-hosts")
@@ -217,4 +211,4 @@ class GuestReceipts:
 
     def _set_timer(self, wait: float) -> None:
         self._is_set = True
-        self._out.set_timer(max(0.0, wait), ReceiptsDue(self._parts.id))
+        self._parts.out.set_timer(max(0.0, wait), ReceiptsDue(self._parts.id))

@@ -1,12 +1,12 @@
-"""Who watches a place at this node: what each is handed, and how far a durable one has come.
+"""The subscribers of a place at this node: hands each its items, and keeps the position of durable ones.
 
-Each is handed what is news when it comes, and reads from the store where it lags behind: so a slow one loses
-nothing and holds nothing in memory. Messages are handed over as they come, several at once if they are under
-way at once; each from its beginning. What is missing is waited for beside the others. The position of a
-durable one is the first message that it has not handled whole.
+Each is handed news as it comes, and reads from the store where it lags behind: so a slow one loses nothing
+and holds nothing in memory. Messages are handed over as they come, several in parallel if they are under way
+at once, each from its beginning. Missing messages are waited for while others go on. The position of a
+durable subscriber is the first message that it has not handled whole.
 
-Several applications share a place by the methods that they name (`social.method_dispatch`), and by the
-objects that they watch (`social.objects`).
+Several applications share a place by the methods that they name, and by the objects that they watch
+(`audience`).
 """
 
 from __future__ import annotations
@@ -17,45 +17,52 @@ from collections.abc import Callable, Iterable, Iterator
 from linnet.core.errors import Refused
 from linnet.core.ids import AuthorId
 from linnet.core.reasons import Reason
-from linnet.core.stores import Cells
 from linnet.delivery.config import DeliveryConfig
-from linnet.machine.outbox import Outbox
+from linnet.places.audience import MethodDispatch, ObjectWatches, check_method
 from linnet.places.channel.packet import Packet
 from linnet.places.channel.reassembly import Began, Broken, Finished, More, Piece, Step
 from linnet.places.commands import WatchPlace
-from linnet.places.delivery_window import TAKEN, DeliveryWindow, request_mark
 from linnet.places.guest_requests import PendingRequests, items_of
 from linnet.places.history_query import HistoryQuery, author_of
-from linnet.places.items import Body, Changed, Knocked, Lost, PlaceItem, Said, TakenBack
+from linnet.places.items import (
+    TAKEN,
+    Body,
+    Changed,
+    DeliveryWindow,
+    Knocked,
+    Lost,
+    PlaceItem,
+    Said,
+    TakenBack,
+    request_mark,
+)
 from linnet.places.multicast.fragmentation import KEYS
 from linnet.places.place_setup import Parts
-from linnet.places.social.method_dispatch import MethodDispatch
-from linnet.places.social.objects import Objects
 from linnet.trace.records import Kind, Record
 
 HOLES = 4096
-"""Messages that are waited for at once; those past it are told as lost."""
+"""The most messages that are waited for at once; those past it are reported as lost."""
 ASIDE_ITEMS = 65_536
 ASIDE_BYTES = 32 * 1024 * 1024
-"""Requests of guests, knocks and changes that wait for a slow watcher; past this it ends."""
+"""Requests of guests, knocks and changes that wait for a slow subscriber; past this it ends."""
 _PLACES = "place watcher"
 _MOST_TAKEN = 1024
-"""Messages that are remembered as taken back for somebody who does not watch now; the first ones."""
+"""Messages that are remembered as taken back for a subscriber that is not connected now; the first ones."""
 WATCHERS = 4096
-"""Subscriptions of one place at once."""
+"""The most subscriptions of one place at once."""
 
 
 class _Open:
-    """A message that it was handed the beginning of, and not the end."""
+    """A message whose beginning was handed over, and whose end was not."""
 
     __slots__ = ("began", "body", "steps")
 
     def __init__(self, began: Began, steps: Iterator[Step] | None) -> None:
         self.began = began
         self.body = 0
-        """Bytes of its body that were handed over."""
+        """The bytes of its body that were handed over."""
         self.steps = steps
-        """From the store; None: it is handed what comes."""
+        """The remaining steps from the store; None: it is handed live steps."""
 
 
 class Subscriber:
@@ -69,7 +76,7 @@ class Subscriber:
         hears: Callable[[str], bool],
         silent: bool = False,
     ) -> None:
-        """`hears`: whether a method is for this one; `silent`: none is."""
+        """`hears` tells whether a method is for this subscriber; `silent`: it gets no messages at all."""
         self._parts = parts
         self._window = window
         self._hears = hears
@@ -77,41 +84,41 @@ class Subscriber:
         self._first = self._next = first
         """The first message that was not looked at."""
         self.taken: tuple[int, ...] = ()
-        """Messages that were taken back, which the application does not know yet."""
+        """Messages that were taken back without the application knowing it yet."""
         self._historic = parts.fragments.standing.message
         self._open: dict[int, _Open] = {}
         self._ready: dict[int, None] = {}
-        """Of those, the ones of which more is in the store."""
+        """Open messages that have more in the store."""
         self._holes: dict[int, None] = {}
         self._found: dict[int, None] = {}
-        """Holes whose beginning came."""
+        """Holes whose beginning has arrived."""
         self._lost: dict[int, None] = {}
-        """Messages that were told as lost, the latest: should one come after all it is handed over."""
+        """Messages that were reported as lost, the latest: one that arrives after all is handed over."""
         self._aside: deque[tuple[PlaceItem, int]] = deque()
-        """Each with what stands for it in place of a message."""
+        """Items from outside the store, each with the mark that stands for it in place of a message."""
         self._aside_bytes = 0
         self.answered: list[int] = []
-        """Requests that the application is done with since somebody looked."""
+        """Requests that the application has handled since this list was last emptied."""
 
     @property
     def position(self) -> int:
-        """The first message that it has not handled whole."""
+        """The first message that the application has not handled whole."""
         return min((*self._window.messages, *self._open, *self._holes, *self._found, self._next))
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more comes."""
+        """Whether the subscription has ended."""
         return self._window.ended
 
     def tell_news(self, steps: Iterable[Step], author: AuthorId) -> None:
-        """Hand over what is news now; it is in the store already."""
+        """Hand over news, which is in the store already."""
         if not self._silent and not self._window.ended:
             for step in steps:
                 self._tell(step, author)
         self.pump()
 
     def tell_aside(self, items: Iterable[PlaceItem], promised: bool = True) -> None:
-        """Hand over what is not in the store: who knocks, what changed. Past its bound the watching ends."""
+        """Hand over items that are not in the store: knocks and changes. Past its bound it ends."""
         for item in items:
             self._put_aside(item, 0)
         self._pump_bounded(promised)
@@ -122,7 +129,7 @@ class Subscriber:
         self._pump_bounded()
 
     def put_request(self, number: int, said: Said, body: Body) -> None:
-        """Put aside a request that waited; to be pumped."""
+        """Queue a request that waited, for the next `pump`."""
         self._put_aside(said, 0)
         self._put_aside(body, request_mark(number))
 
@@ -138,7 +145,7 @@ class Subscriber:
         self._window.flush(promised)
 
     def handle_consumed(self, items: int) -> None:
-        """Go on: the application is done with so many items."""
+        """Go on after the application has handled so many items."""
         for mark in self._window.take_handled(items):
             if mark == TAKEN:
                 self.taken = ()
@@ -147,7 +154,7 @@ class Subscriber:
         self.pump()
 
     def cut_line(self, messages: list[int], broken: Iterable[Broken]) -> None:
-        """Take back messages before which the line was cut: those that were handed over do not count, some
+        """Take back these messages, where the line was cut: those that were handed over do not count, some
         will not be finished, and their numbers are used again."""
         first = min(messages)
         handed = [each for each in messages if self._first <= each < self._next and each not in self._holes]
@@ -167,17 +174,17 @@ class Subscriber:
         self.pump()
 
     def take_back(self, messages: tuple[int, ...]) -> None:
-        """Tell that these do not count, with the next that is handed over."""
+        """Queue the notice that these messages do not count."""
         self.taken = (*self.taken, *messages)
         self._put_aside(TakenBack(self._parts.id, messages), TAKEN)
 
     def end(self) -> None:
-        """Hand over nothing more, as was asked."""
+        """End the subscription, as was asked."""
         self._window.end(None)
         self._window.flush(promised=False)
 
     def pump(self, promised: bool = True) -> None:
-        """Hand over what is there, while there is room."""
+        """Hand over what is available, while there is room."""
         while self._window.has_room:
             if self._aside:
                 item, mark = self._aside.popleft()
@@ -238,7 +245,7 @@ class Subscriber:
                 self._tell_lost(first, first, Reason.GAP_UNFILLED)
 
     def _is_mute(self, message: int) -> bool:
-        """Whether nothing is to be heard of a message: it tells keys, or is old and its key is missing."""
+        """Return whether nothing of a message is handed over: it has keys, or is old without its key."""
         row = self._parts.fragments.get_at(message, 0)
         if row is not None and row.flags & KEYS:
             return True
@@ -259,7 +266,7 @@ class Subscriber:
         self._window.hand([said], message)
 
     def _read(self, message: int) -> None:
-        """The next piece of a message from the store; where there is none it is handed what comes."""
+        """Hand over the next piece of a message from the store; without one, switch it to live steps."""
         opened = self._open[message]
         if opened.steps is None:
             opened.steps = self._parts.reassembly.go_on(opened.began, opened.body)
@@ -291,7 +298,7 @@ class Subscriber:
         self._ready.pop(message, None)
 
     def _give_up(self) -> None:
-        """Where no fragment is missing any more, holes are messages that are not for us, or were evicted."""
+        """Report holes as lost once no fragment is missing any more: they are not for us, or were evicted."""
         if not self._holes or self._parts.fragment_repair.count:
             return
         holes = [message for message in sorted(self._holes) if not self._parts.guest_keys.is_locked(message)]
@@ -317,21 +324,19 @@ class Subscriber:
 
 
 class Subscribers:
-    """The watchers of one place."""
+    """The subscribers of one place."""
 
-    def __init__(self, parts: Parts, config: DeliveryConfig, out: Outbox) -> None:
+    def __init__(self, parts: Parts, config: DeliveryConfig) -> None:
         self._parts = parts
-        self._out = out
         self._config = config
-        self._cells: Cells = parts.context.store.cells
         self._commands: dict[int, WatchPlace] = {}
         self._watchers: dict[int, Subscriber] = {}
         self._ranges: dict[int, HistoryQuery] = {}
         self._dispatch: MethodDispatch[int] = MethodDispatch()
         self._watches: dict[int, int] = {}
         self._positions: dict[int, tuple[int, tuple[int, ...]]] = {}
-        self._requests = PendingRequests(parts.id, self._cells)
-        self.objects: Objects[int] = Objects(lambda: parts.order.state)
+        self._requests = PendingRequests(parts.id, parts.context.store.cells)
+        self._objects: ObjectWatches[int] = ObjectWatches()
 
     def __contains__(self, subscription: int) -> bool:
         return subscription in self._commands
@@ -340,30 +345,38 @@ class Subscribers:
         return len(self._commands)
 
     def hears(self, method: str) -> bool:
-        """Whether anybody would be told of a request with this method."""
+        """Return whether any subscriber would get a request with this method."""
         return any(self._is_for(number, method) for number in self._watchers)
 
     def add(self, command: WatchPlace) -> tuple[int, bool]:
-        """Add a watcher: the message it begins with, and whether it was here before. To be pumped."""
+        """Add a subscriber, to be pumped; return its first message, and whether it was here before."""
         if len(self._commands) >= WATCHERS:
             raise Refused(Reason.TOO_MANY, f"{WATCHERS} watch this place")
         number = command.subscription
-        window = DeliveryWindow(number, self._config.window_items, self._parts.config.watch_bytes, self._out)
+        window = DeliveryWindow(
+            number, self._config.window_items, self._parts.config.watch_bytes, self._parts.out
+        )
         if command.until is not None:
             query = self._ranges[number] = HistoryQuery(command, self._parts, window)
             self._commands[number] = command
             return query.first, False
+        for method in command.methods or ():
+            check_method(method)  # before anything is kept of a watcher that is refused
         if command.objects is not None:
-            self._watches[number] = self.objects.watch(command.objects, number)
+            self._watches[number] = self._objects.watch(command.objects, number)
         for method in command.methods or ():
             self._dispatch.add(method, number)
         first, resumed = self._first(command)
-        silent = command.methods == ()
+        silent = not command.messages
         watcher = self._watchers[number] = Subscriber(
             self._parts, window, first, lambda method: self._is_for(number, method), silent
         )
         self._commands[number] = command
-        kept = None if command.durable is None else self._cells.get(_PLACES, self._key(command))
+        kept = (
+            None
+            if command.durable is None
+            else self._parts.context.store.cells.get(_PLACES, self._key(command))
+        )
         if kept is not None and len(kept) > 8:
             watcher.take_back(_numbers(kept[8:]))
         for waiting, said, body in self._requests.items() if self._requests else ():
@@ -372,13 +385,13 @@ class Subscribers:
         return first, resumed
 
     def remove(self, subscription: int) -> None:
-        """End a watcher; a durable one keeps its place."""
+        """End a subscription; a durable one keeps its position."""
         command = self._commands.pop(subscription, None)
         if command is None:
             return
         self._positions.pop(subscription, None)
         self._ranges.pop(subscription, None)
-        self.objects.unwatch(self._watches.pop(subscription, 0))
+        self._objects.unwatch(self._watches.pop(subscription, 0))
         for method in command.methods or ():
             self._dispatch.remove(method, subscription)
         watcher = self._watchers.pop(subscription, None)
@@ -386,14 +399,14 @@ class Subscribers:
             watcher.end()
 
     def tell_news(self, steps: Iterable[Step], author: AuthorId) -> None:
-        """Hand over what is news now."""
+        """Hand over new steps of messages."""
         news = list(steps)
         if news:
             for watcher in self._watchers.values():
                 watcher.tell_news(news, author)
 
     def tell_request(self, nym: AuthorId, request: int, packet: Packet) -> None:
-        """Keep a request of a guest until somebody who watches has handled it. `Refused`: too many wait."""
+        """Keep a request of a guest until a subscriber has handled it. `Refused`: too many wait."""
         kept = self._requests.keep(nym, request, packet)
         said, body = items_of(self._parts.id, nym, request, packet)
         for number in [each for each in self._watchers if self._is_for(each, packet.method)]:
@@ -403,16 +416,16 @@ class Subscribers:
             self._record_end(watcher, was_ended)
 
     def tell_knock(self, knocked: Knocked) -> None:
-        """Hand over who knocks to those who watch the door now: at once, since it is in no store."""
+        """Hand a knock to the subscribers that watch the door now: at once, since it is in no store."""
         for number in [each for each in self._watchers if self._commands[each].door]:
             self._tell_aside(number, [knocked], promised=False)
 
     def tell_changes(self, changes: Iterable[Changed]) -> None:
-        """Hand over what changed to those who watch it now."""
+        """Hand changes of objects to the subscribers that watch them now."""
         told: dict[int, list[PlaceItem]] = {}
         for change in changes:
-            for seen in self.objects.changed({change.name: change.value}):
-                told.setdefault(seen.watcher, []).append(change)
+            for number in self._objects.watchers_of(change.name):
+                told.setdefault(number, []).append(change)
         for number, mine in told.items():
             self._tell_aside(number, mine)
 
@@ -425,17 +438,17 @@ class Subscribers:
     def _record_end(self, watcher: Subscriber, was_ended: bool, promised: bool = True) -> None:
         if watcher.has_ended and not was_ended:
             ended = Record(Kind.DROPPED, self._parts.id, reason=Reason.SUBSCRIBER_SLOW, note="watcher")
-            (self._out.committed if promised else self._out).record(ended)
+            (self._parts.out.committed if promised else self._parts.out).record(ended)
 
     def pump(self) -> None:
-        """Hand over what has come to be there, and what will not come any more."""
+        """Hand over what has become available, and report what will not come any more."""
         for query in self._ranges.values():
             query.pump()
         for watcher in self._watchers.values():
             watcher.pump()
 
     def handle_consumed(self, subscription: int, items: int) -> None:
-        """Go on with a watcher: the application is done with so many items."""
+        """Go on with a subscriber whose application has handled so many items."""
         query = self._ranges.get(subscription)
         if query is not None:
             query.handle_consumed(items)
@@ -452,9 +465,13 @@ class Subscribers:
                 self._put(self._key(command), *place)
 
     def take_back(self, messages: list[int], broken: Iterable[Broken]) -> None:
-        """Take back messages whose term was cut: who was handed them is told so, now or when it watches."""
+        """Take back messages whose term was cut: subscribers that got them hear so, now or on return."""
         gone, first = list(broken), min(messages)
-        for key, kept in [each for each in self._cells.scan(_PLACES) if each[0].startswith(self._parts.id)]:
+        for key, kept in [
+            each
+            for each in self._parts.context.store.cells.scan(_PLACES)
+            if each[0].startswith(self._parts.id)
+        ]:
             position = int.from_bytes(kept[:8], "big")
             handed = [message for message in messages if message < position]
             if handed:
@@ -465,21 +482,25 @@ class Subscribers:
 
     def _put(self, key: bytes, position: int, taken: tuple[int, ...]) -> None:
         numbers = (position, *taken[:_MOST_TAKEN])
-        self._cells.put(_PLACES, key, b"".join(number.to_bytes(8, "big") for number in numbers))
+        self._parts.context.store.cells.put(
+            _PLACES, key, b"".join(number.to_bytes(8, "big") for number in numbers)
+        )
 
     def _is_for(self, number: int, method: str) -> bool:
-        methods = self._commands[number].methods
-        return methods is None or number in self._dispatch.dispatch(method)[1]
+        command = self._commands[number]
+        if command.methods is None:
+            return command.messages
+        return number in self._dispatch.dispatch(method)
 
     def _first(self, command: WatchPlace) -> tuple[int, bool]:
         if command.durable is not None:
-            kept = self._cells.get(_PLACES, self._key(command))
+            kept = self._parts.context.store.cells.get(_PLACES, self._key(command))
             if kept is not None:
                 return int.from_bytes(kept[:8], "big"), True
         newest = self._parts.fragments.standing.message + 1
         first = newest if command.since is None else max(1, command.since)
         if command.durable is not None:
-            self._cells.put(_PLACES, self._key(command), first.to_bytes(8, "big"))
+            self._parts.context.store.cells.put(_PLACES, self._key(command), first.to_bytes(8, "big"))
         return first, False
 
     def _key(self, command: WatchPlace) -> bytes:

@@ -1,1 +1,1 @@
-"""Rooms: members, power levels, an event DAG, and relays that hold events for those who are away."""
+"""Rooms: members, power levels, an event DAG, and relays that store events for offline members."""

@@ -1,17 +1,20 @@
-"""Attachments: a file as pieces that are named by their SHA-256, and the event that says how they make it up.
+"""Attachments: a file as pieces named by their SHA-256, and the event that describes how to join them.
 
-An event names at most 1,024 pieces itself. For more it names lists of digests, which are pieces like any
-other, and for even more lists of lists: as many levels as it takes. Since every piece is checked against the
-digest that something signed leads to, it does not matter who gave it, and what was fetched once is not
-fetched again.
+An event names at most 1,024 pieces itself. For a larger file it names lists of digests, which are
+pieces like any other, or through lists of lists: as many levels as it takes. Every piece is checked against
+a digest that a signed event leads to, so any source will do, and a fetched piece is not fetched again.
 
-In an encrypted room pieces and lists are sealed (`sealed_pieces`) with a key that is in the event alone. The
-digests are those of what is carried, so whoever carries a piece can check it.
+In an encrypted room pieces and lists are sealed with a key that only the event contains. The digests are
+those of the sealed bytes, so a relay can check a piece without the key. Each file has a key of its own, and
+its pieces are numbered in the order in which they are made. The number is nonce and associated data, so that
+no piece can stand for another. The last piece of a file is padded, so that the sizes of its pieces reveal
+only a class of the file's size.
 """
 
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -24,29 +27,47 @@ from linnet.core.errors import InvalidEvent, Refused, RemoteError
 from linnet.core.ids import Count
 from linnet.core.limits import KIB, MIB
 from linnet.core.reasons import Reason
-from linnet.delivery.causal_messages import Digest
-from linnet.rooms.file_names import NAME_CHARS, safe_name
+from linnet.delivery.messages import Digest
+from linnet.groups.primitives import open_sealed, seal
 from linnet.rooms.messages import CHUNK_BYTES
-from linnet.rooms.sealed_pieces import (
-    KEY_BYTES,
-    content_bytes,
-    open_piece,
-    padded_bytes,
-    seal_piece,
-    unpadded,
-)
 
 ATTACHMENT_BYTES = 2048 * MIB
-"""Bytes of one attachment: past this a file is better shared in another way than through a room."""
+"""The most bytes of one attachment: a larger file is better shared in another way than through a room."""
 
 DIGESTS = 1024
-"""Digests in the event itself: 32 KiB, an eighth of what an event may hold."""
+"""The most digests in the event itself: 32 KiB, an eighth of what an event may hold."""
 
 LEAST_CHUNK_BYTES = KIB
-"""Bytes of a piece: smaller ones would cost more to ask for than to send."""
+"""The fewest bytes of a piece: smaller ones would cost more to ask for than to send."""
 
 LEVELS = 4
-"""Levels of lists: with the smallest pieces enough for a thousand gibibytes."""
+"""The most levels of lists: enough for a thousand gibibytes in the smallest pieces."""
+
+KEY_BYTES = 32
+"""Bytes of the key of a file."""
+TAG_BYTES = 16
+"""Bytes that sealing adds to a piece."""
+CLASS_BYTES = 4 * KIB
+"""The last piece of a file is padded to a multiple of this many bytes, up to the size of a full piece."""
+
+_LABEL = b"linnet/piece/1"
+_NONCE_BYTES = 12
+
+NAME_CHARS = 255
+"""The most characters of a name in an event from a peer."""
+
+NAME_BYTES = 200
+"""The most bytes of a name to save under: file systems take 255, and a program may add a suffix."""
+
+_NAMELESS = "unnamed"
+_FORBIDDEN = frozenset('/\\<>:"|?*')
+"""Path separators, and characters that Windows allows in no file name."""
+_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Categories of characters that are invisible, or that reorder others: a name must be what it looks like."""
+_DEVICES = frozenset(
+    ["con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))]
+)
+"""Names that Windows reserves for devices, whatever follows the first dot."""
 
 _DIGEST_BYTES = 32
 _MEDIA = r"\A[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+\Z"
@@ -56,18 +77,18 @@ class Attachment(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tru
     """The body of an event that shares a file."""
 
     name: Annotated[str, Meta(max_length=NAME_CHARS)]
-    """As the sender says it: shown and used only as `file_name`."""
+    """The name that the sender gave; show and use only `file_name`."""
     media: Annotated[str, Meta(max_length=127, pattern=_MEDIA)]
     size: Count
     chunk_bytes: Annotated[int, Meta(ge=LEAST_CHUNK_BYTES, le=CHUNK_BYTES)]
-    """Bytes of every piece but the last, as it is carried."""
+    """The bytes of every piece but the last, sealed if there is a key."""
     sha256: Digest
-    """Of the whole file."""
+    """The digest of the whole file."""
     levels: Annotated[int, Meta(ge=0, le=LEVELS)]
-    """0: `digests` are those of the pieces; more: of lists, so many levels above them."""
+    """0 if `digests` name the pieces themselves; else they name lists, this many levels above the pieces."""
     digests: Annotated[tuple[Digest, ...], Meta(max_length=DIGESTS)]
     key: Annotated[bytes, Meta(min_length=KEY_BYTES, max_length=KEY_BYTES)] | None = None
-    """What its pieces are sealed with; None: they are not."""
+    """The key that seals its pieces; None if they are not sealed."""
 
     def __repr__(self) -> str:
         # Without the key, which is for the members of the room.
@@ -76,12 +97,12 @@ class Attachment(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tru
 
     @property
     def file_name(self) -> str:
-        """A name to show and to save it under."""
+        """A safe name, to show and to save the file under."""
         return safe_name(self.name)
 
 
 class Piece(Struct, frozen=True, gc=False):
-    """Some bytes, with what names them."""
+    """The bytes of a piece, with the digest that names it."""
 
     digest: bytes
     data: bytes
@@ -92,18 +113,18 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def piece_of(data: bytes) -> Piece:
-    """These bytes with their digest."""
+    """Return these bytes as a piece, with their digest."""
     return Piece(hashlib.sha256(data).digest(), data)
 
 
 def attachment_body(attachment: Attachment) -> bytes:
-    """The body of the event that shares a file. Without a key it is as nodes read it that know of none."""
+    """Return the body of the event that shares a file; without a key, nodes that know no keys can read it."""
     fields = msgspec.structs.astuple(attachment)
     return _encode(fields if attachment.key is not None else fields[:-1])
 
 
 def attachment_of(body: bytes, most: int = ATTACHMENT_BYTES) -> Attachment:
-    """What an event shares; `InvalidEvent` if that is nothing, or a file of more than `most` bytes."""
+    """Decode the body of an event; `InvalidEvent` if it is no attachment, or has more than `most` bytes."""
     try:
         attachment = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -125,10 +146,10 @@ def split(
     most: int = ATTACHMENT_BYTES,
     key: bytes | None = None,
 ) -> Iterator[Piece | Attachment]:
-    """The pieces of a file in order, then those of its lists, and last the attachment that names them.
+    """Yield the pieces of a file in order, then those of its lists, and last the attachment that names them.
 
-    Holds no more than one piece and the digests. `Refused` if the file is larger than `most`. A key seals
-    all pieces; it must be new and random for each file, and for each attempt to read one.
+    Holds no more than one piece and the digests. Raises `Refused` if the file is larger than `most`. A key
+    seals all pieces; it must be new and random for each file, and for each attempt to read one.
     """
     whole = hashlib.sha256()
     size = made = 0
@@ -158,9 +179,9 @@ def split(
 
 
 class Joining:
-    """A file on its way back from its pieces: says what is wanted next, and gives what is checked.
+    """Joins a file from its pieces: names the pieces to fetch next, and returns checked bytes of the file.
 
-    Pieces may come in any order within the window of those that are wanted; no more of them are held.
+    Pieces may come in any order within the window of wanted pieces; no others are held.
     """
 
     def __init__(self, attachment: Attachment) -> None:
@@ -176,25 +197,25 @@ class Joining:
         self._numbers = [sum(counts[:level]) for level in range(attachment.levels + 1)]
         """The number of the next piece of each level."""
         self.done = 0
-        """Bytes that were given out."""
+        """The bytes of the file that were returned so far."""
 
     @property
     def complete(self) -> bool:
-        """Whether all of it was given out, and the whole was checked."""
+        """Whether the whole file was returned and checked."""
         return not self._todo
 
     def wanted(self, window: int) -> list[bytes]:
-        """The next digests that are to be fetched, of so many that lie ahead."""
+        """Return the digests to fetch, among the next `window` that the file needs."""
         self._window = window
         ahead = dict.fromkeys(digest for digest, _ in islice(self._todo, window))
         return [digest for digest in ahead if digest not in self._held]
 
     def give(self, digest: bytes, data: bytes) -> list[bytes]:
-        """Take a piece that was wanted; what of the file it sets free, in order.
+        """Take a wanted piece, and return the bytes of the file that can follow now, in order.
 
-        `RemoteError` if it is another piece, or if the pieces are not those of this file: then whoever made
-        the attachment is to blame, and no other source would do better. So it is too (``undecryptable``) if
-        one cannot be opened, since its digest is right.
+        `RemoteError` if the bytes do not match the digest, or if the pieces are not those of this file: then
+        the author of the attachment is to blame, and no other source would do better. The same holds
+        (``undecryptable``) if a piece cannot be opened, since its digest is right.
         """
         check_piece(digest, data)
         if digest not in (ahead for ahead, _ in islice(self._todo, self._window)):
@@ -215,13 +236,13 @@ class Joining:
         return free
 
     def _opened(self, data: bytes, level: int) -> bytes:
-        """What the next piece of a level holds."""
+        """Return the content of the next piece of a level, opened if it was sealed."""
         key, number = self._attachment.key, self._numbers[level]
         self._numbers[level] += 1
         return data if key is None else open_piece(key, number, data)
 
     def _list(self, data: bytes) -> list[bytes]:
-        """The digests of a list."""
+        """Return the digests in a list."""
         if not data or len(data) % _DIGEST_BYTES or len(data) > self._room:
             raise RemoteError(Reason.MALFORMED, f"a list of {len(data)} bytes")
         return [data[start : start + _DIGEST_BYTES] for start in range(0, len(data), _DIGEST_BYTES)]
@@ -246,15 +267,15 @@ class Joining:
 
 
 def check_piece(digest: bytes, data: bytes) -> None:
-    """Raise `RemoteError` unless these bytes are what the digest names."""
+    """Raise `RemoteError` unless these bytes have this digest."""
     if hashlib.sha256(data).digest() != digest:
         raise RemoteError(Reason.MALFORMED, "a piece that is not what its digest names")
 
 
 def join(attachment: Attachment, pieces: dict[bytes, bytes]) -> Iterator[bytes]:
-    """A file from pieces that are all there, checked; `RemoteError` if one is missing or wrong.
+    """Yield the checked bytes of a file from its pieces; `RemoteError` if one is missing or wrong.
 
-    What is wrong may show only after some of it was given out.
+    A wrong piece may be found only after some bytes were yielded.
     """
     joining = Joining(attachment)
     while not joining.complete:
@@ -266,7 +287,7 @@ def join(attachment: Attachment, pieces: dict[bytes, bytes]) -> Iterator[bytes]:
 
 
 def _counts(size: int, chunk_bytes: int, sealed: bool) -> list[int]:
-    """How many pieces a file has, and how many lists on each level above them; the last are in the event."""
+    """Return the number of pieces of a file, then of lists on each level; the event names the last ones."""
     room = content_bytes(chunk_bytes, sealed)
     counts = [-(-size // room)]
     while counts[-1] > DIGESTS:
@@ -279,7 +300,7 @@ def _padded(part: bytes, chunk_bytes: int) -> bytes:
 
 
 def _regular(data: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """The same bytes in parts of this size; the last may be smaller."""
+    """Yield the same bytes in parts of this size; the last may be smaller."""
     held = bytearray()
     for part in data:
         held += part
@@ -293,3 +314,66 @@ def _regular(data: Iterable[bytes], size: int) -> Iterator[bytes]:
 def _groups(digests: list[bytes], size: int) -> Iterator[list[bytes]]:
     for start in range(0, len(digests), size):
         yield digests[start : start + size]
+
+
+def content_bytes(chunk_bytes: int, sealed: bool) -> int:
+    """Return how many bytes of a file, or of a list, one piece holds."""
+    return chunk_bytes - TAG_BYTES if sealed else chunk_bytes
+
+
+def padded_bytes(content: int, chunk_bytes: int) -> int:
+    """Return the size to which content is padded before it is sealed; a full piece needs no padding."""
+    classes = -(-(content + TAG_BYTES) // CLASS_BYTES)
+    return min(chunk_bytes, classes * CLASS_BYTES) - TAG_BYTES
+
+
+def seal_piece(key: bytes, number: int, content: bytes) -> bytes:
+    """Seal the content of a piece, as it is stored and sent."""
+    nonce = number.to_bytes(_NONCE_BYTES, "big")
+    return seal(key, nonce, content, _LABEL + nonce)
+
+
+def open_piece(key: bytes, number: int, sealed: bytes) -> bytes:
+    """Return the content of a piece; `RemoteError` (``undecryptable``) if key or number do not match."""
+    nonce = number.to_bytes(_NONCE_BYTES, "big")
+    return open_sealed(key, nonce, sealed, _LABEL + nonce)
+
+
+def unpadded(content: bytes, size: int, chunk_bytes: int) -> bytes:
+    """Return the first `size` bytes of a piece without its padding; `RemoteError` if the padding is wrong."""
+    if len(content) != padded_bytes(size, chunk_bytes) or any(content[size:]):
+        raise RemoteError(Reason.MALFORMED, f"a sealed piece of {len(content)} bytes for {size}")
+    return content[:size]
+
+
+def safe_name(name: str) -> str:
+    """Return the name without anything that could lead elsewhere, hide something or be no file.
+
+    Separators and the like become ``_``; invisible characters, and dots, blanks and dashes at the front,
+    are removed; an empty name becomes ``unnamed``. A safe name stays as it is.
+    """
+    shown = "".join(map(_shown, name))
+    plain = _shortened(unicodedata.normalize("NFC", shown).lstrip(" .-").rstrip(" ."))
+    if plain.split(".")[0].rstrip(" ").lower() in _DEVICES:
+        plain = _shortened(f"_{plain}")
+    return plain or _NAMELESS
+
+
+def _shown(letter: str) -> str:
+    category = unicodedata.category(letter)
+    if category in _UNSEEN:
+        return ""
+    if category == "Zs":
+        return " "
+    return "_" if letter in _FORBIDDEN else letter
+
+
+def _shortened(name: str) -> str:
+    """Cut a name to `NAME_BYTES`, and keep its ending if that is short."""
+    if len(name.encode()) <= NAME_BYTES:
+        return name
+    stem, dot, ending = name.rpartition(".")
+    if not dot or len(ending.encode()) > 16:
+        stem, dot, ending = name, "", ""
+    room = NAME_BYTES - len((dot + ending).encode())
+    return stem.encode()[:room].decode(errors="ignore").rstrip(" .") + dot + ending

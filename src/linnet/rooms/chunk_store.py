@@ -1,10 +1,14 @@
-"""The pieces of attachments that a member keeps of one room, named by their digest.
+"""Storage of the pieces of one room's attachments, named by their digest, at a member or a relay.
 
-Pieces of our own are the source of them: they stay until they are too many, and then no more are taken.
-Pieces that were fetched from others are a copy: the oldest give way.
+A member's own pieces are originals: they are never evicted, and when they fill the quota no more are taken.
+Fetched pieces are copies: the oldest are evicted for new ones.
 """
 
 from __future__ import annotations
+
+import hashlib
+from itertools import takewhile
+from typing import ClassVar, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -13,91 +17,138 @@ from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.machine.outbox import Outbox
+from linnet.rooms.messages import ChunkIs, ChunkPut, ChunkTaken, ChunkWant
 from linnet.trace.records import Kind, Record
 
 LEAST_BYTES = 4096
-"""Bytes that a piece counts for at least: what a store and its index need for it."""
+"""The least bytes that a piece counts for: what a store and its index need for it."""
 
-_PIECES = "piece"
 _encode = msgspec.msgpack.Encoder().encode
 
 
 class Held(Struct, array_like=True):
-    """What is known of a piece beside its bytes."""
+    """The index entry of a piece."""
 
     at: float
     size: int
-    """What it counts for."""
+    """The bytes that the piece counts for."""
+
+    @property
+    def note(self) -> str:
+        """The name of such a piece in a trace record."""
+        return "chunk"
+
+
+class HeldByMember(Held):
+    """The index entry of a piece at a member."""
+
     own: bool
     offered: bool
-    """Whether it is still to be taken by a relay."""
+    """Whether no relay has taken it yet, so that it is offered."""
+
+    @property
+    def note(self) -> str:
+        """The name of such a piece in a trace record."""
+        return "a piece of ours" if self.own else "a fetched piece"
 
 
-_decode = msgspec.msgpack.Decoder(Held).decode
+H = TypeVar("H", bound=Held)
 
 
-class ChunkStore:
-    """Pieces in cells, and beside them an index that is small enough to be read at the start."""
+class KeptChunks(Generic[H]):
+    """Pieces in cells, with an index that is small enough to be read at the start."""
 
-    def __init__(self, room: TopicId, cells: Cells, most: int, out: Outbox) -> None:
+    data_space: ClassVar[str]
+    index_space: ClassVar[str]
+
+    def __init__(self, room: TopicId, cells: Cells, most: int, kind: type[H], out: Outbox) -> None:
         self._room = room
         self._cells = cells
         self._out = out
-        self._most = most
-        self._space = f"pieces/{room.hex()}"
-        held = [(digest, _decode(value)) for digest, value in cells.scan(self._space)]
-        self._held: dict[bytes, Held] = dict(sorted(held, key=lambda item: item[1].at))
+        self.most = most
+        self._index = f"{self.index_space}/{room.hex()}"
+        decode = msgspec.msgpack.Decoder(kind).decode
+        held = [(digest, decode(value)) for digest, value in cells.scan(self._index)]
+        self._held: dict[bytes, H] = dict(sorted(held, key=lambda item: item[1].at))
         self.bytes = sum(each.size for each in self._held.values())
-        """What all pieces count for."""
+        """The bytes that all pieces count for."""
 
     def __contains__(self, digest: bytes) -> bool:
         return digest in self._held
 
-    def __len__(self) -> int:
-        return len(self._held)
+    def get(self, digest: bytes) -> bytes | None:
+        """Return a piece; None if it is not stored."""
+        if digest not in self._held:
+            return None
+        data = self._cells.get(self.data_space, self._room + digest)
+        if data is None:  # The disk has damaged it: it may be stored again from another source.
+            self.drop(digest, Kind.DROPPED, Reason.DAMAGED)
+        return data
+
+    def add(self, digest: bytes, data: bytes, held: H) -> None:
+        """Store a new piece; the caller has checked it, and that it fits."""
+        self._held[digest] = held
+        self.bytes += held.size
+        self._cells.put(self.data_space, self._room + digest, data)
+        self.write(digest)
+
+    def write(self, digest: bytes) -> None:
+        """Write the index entry of a piece."""
+        self._cells.put(self._index, digest, _encode(self._held[digest]))
+
+    def drop(self, digest: bytes, kind: Kind, reason: Reason) -> None:
+        """Delete a piece and record why."""
+        held = self._held.pop(digest)
+        self.bytes -= held.size
+        self._cells.delete(self.data_space, self._room + digest)
+        self._cells.delete(self._index, digest)
+        self._out.record(Record(kind, self._room, bytes=held.size, reason=reason, note=held.note))
+
+
+class ChunkStore(KeptChunks[HeldByMember]):
+    """The pieces of one room that a member stores."""
+
+    data_space = "piece"
+    index_space = "pieces"
+
+    def __init__(self, room: TopicId, cells: Cells, most: int, out: Outbox) -> None:
+        super().__init__(room, cells, most, HeldByMember, out)
 
     @property
     def offered(self) -> list[bytes]:
-        """Pieces that are still to be taken by a relay, the oldest first."""
+        """The pieces that no relay has taken yet, the oldest first."""
         return [digest for digest, held in self._held.items() if held.offered]
 
-    def get(self, digest: bytes) -> bytes | None:
-        """A piece, if it is kept."""
-        return self._cells.get(_PIECES, self._room + digest) if digest in self._held else None
-
     def keep(self, digest: bytes, data: bytes, own: bool, now: float) -> bool:
-        """Keep a piece, which was checked; whether there is room for it."""
+        """Store a piece, which the caller has checked; return whether there is room for it."""
         held = self._held.get(digest)
         if held is not None:
             if own:
                 held.own = held.offered = True
-                self._write(digest, held)
+                self.write(digest)
             return True
         size = max(LEAST_BYTES, len(data))
         for old in self._in_the_way(size):
-            self._drop(old)
-        if self.bytes + size > self._most:
+            self.drop(old, Kind.EVICTED, Reason.QUOTA)
+        if self.bytes + size > self.most:
             note = "no room for a piece"
             self._out.record(
                 Record(Kind.DROPPED, self._room, bytes=len(data), reason=Reason.QUOTA, note=note)
             )
             return False
-        self._held[digest] = Held(now, size, own, own)
-        self.bytes += size
-        self._cells.put(_PIECES, self._room + digest, data)
-        self._write(digest, self._held[digest])
+        self.add(digest, data, HeldByMember(now, size, own, own))
         return True
 
     def settle(self, digest: bytes) -> None:
-        """A relay has taken a piece."""
+        """Note that a relay has taken a piece."""
         held = self._held.get(digest)
         if held is not None and held.offered:
             held.offered = False
-            self._write(digest, held)
+            self.write(digest)
 
     def _in_the_way(self, size: int) -> list[bytes]:
-        """The copies that have to go for so many bytes; none, if that would not be enough."""
-        excess = self.bytes + size - self._most
+        """Return the copies to evict for this many bytes; none if that would not be enough."""
+        excess = self.bytes + size - self.most
         found: list[bytes] = []
         for digest, held in self._held.items():
             if excess <= 0:
@@ -107,13 +158,44 @@ class ChunkStore:
                 excess -= held.size
         return found if excess <= 0 else []
 
-    def _drop(self, digest: bytes) -> None:
-        held = self._held.pop(digest)
-        self.bytes -= held.size
-        self._cells.delete(_PIECES, self._room + digest)
-        self._cells.delete(self._space, digest)
-        note = "a fetched piece"
-        self._out.record(Record(Kind.EVICTED, self._room, bytes=held.size, reason=Reason.QUOTA, note=note))
 
-    def _write(self, digest: bytes, held: Held) -> None:
-        self._cells.put(self._space, digest, _encode(held))
+class StoredChunks(KeptChunks[Held]):
+    """The pieces of one room that a relay stores."""
+
+    data_space = "chunk"
+    index_space = "relay.chunk"
+
+    def __init__(self, room: TopicId, cells: Cells, most: int, out: Outbox) -> None:
+        super().__init__(room, cells, most, Held, out)
+
+    @property
+    def oldest(self) -> float | None:
+        """The time at which the oldest piece came; None if there are no pieces."""
+        return next((held.at for held in self._held.values()), None)
+
+    def put(self, put: ChunkPut, now: float) -> ChunkTaken:
+        """Store a piece, if it has its digest and there is room for it."""
+        if hashlib.sha256(put.data).digest() != put.digest:
+            return ChunkTaken(self._room, put.digest, Reason.MALFORMED)
+        size = max(LEAST_BYTES, len(put.data))
+        if put.digest not in self:
+            if self.bytes + size > self.most:
+                return ChunkTaken(self._room, put.digest, Reason.QUOTA)
+            self.add(put.digest, put.data, Held(now, size))
+        return ChunkTaken(self._room, put.digest, None)
+
+    def give(self, want: ChunkWant, since: float) -> list[ChunkIs]:
+        """Return answers with the wanted pieces, except those stored before `since`."""
+        return [self._give(digest, since) for digest in want.digests]
+
+    def expire_before(self, before: float, reason: Reason = Reason.RETENTION) -> bool:
+        """Delete the pieces that came before a time; return whether there were any."""
+        old = list(takewhile(lambda digest: self._held[digest].at < before, self._held))
+        for digest in old:
+            self.drop(digest, Kind.EXPIRED, reason)
+        return bool(old)
+
+    def _give(self, digest: bytes, since: float) -> ChunkIs:
+        held = self._held.get(digest)
+        data = None if held is None or held.at < since else self.get(digest)
+        return ChunkIs(self._room, digest, data, Reason.NOT_HELD if data is None else None)

@@ -1,44 +1,379 @@
-"""What the local application asks of rooms, and what it is answered."""
+"""The commands of the application for rooms and for the relay role, and their results."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from enum import StrEnum
+from typing import Annotated, Generic
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from linnet.core.ids import AuthorId, Contact, EventId, PeerId, TopicId
-from linnet.delivery.causal_messages import Want
+from linnet.core.ids import AuthorId, Contact, DeviceId, EventId, PeerId, TopicId
+from linnet.core.limits import KEY_CHARS, KIND_CHARS, STREAM_NAME_CHARS
+from linnet.core.reasons import Reason
+from linnet.delivery.messages import Given, Want
+from linnet.delivery.receipts import Fate
+from linnet.event.event import MESSAGE, Event
 from linnet.identity.cards import Revocation
-from linnet.rooms.content import JoinRule, Membership, Newcomers, Power
+from linnet.machine.commands import Command, Done, Hex, R_co
+from linnet.rooms.event_types import LEVEL_MOST, JoinRule, Membership, Newcomers, Power
+from linnet.rooms.invitations import Ticket
 from linnet.rooms.messages import (
+    CHUNK_BYTES,
     AskControl,
+    ControlPage,
+    FromRelay,
     RelayForward,
     RelayInfo,
     RelaySend,
     Resync,
 )
-from linnet.rooms.ticket import Ticket
 
 
-class CreateRoom(Struct, frozen=True, gc=False):
-    """Found a room. Answered by `RoomMade`."""
+class MemberFate(Struct, frozen=True, gc=False):
+    """The fate of one event at one member: a line of the delivery ledger."""
 
-    name: str | None = None
-    topic: str | None = None
-    rule: JoinRule = JoinRule.INVITE
-    creators: tuple[AuthorId, ...] = ()
-    """People of infinite power beside ourselves, such as a second identity of the owner."""
-    newcomers: Newcomers | None = None
-    """Encrypts the room, and says what those may read who join; None: whoever carries it can read it."""
+    person: AuthorId
+    fate: Fate
+    at: float | None
+    """The time at which the sender learned it."""
+    relays: tuple[PeerId, ...]
+    """With ``at_relay``: the relays that hold the event. With ``expired``: those that held it."""
+    reason: Reason | None
 
 
-class JoinRoom(Struct, frozen=True, gc=False):
-    """Join by a ticket, by an invitation that is in the room's state, or because the room is public.
+class EventFates(Struct, frozen=True, gc=False):
+    """The fates of one of our events at the members."""
 
-    Answered by `RoomMade` when the join is in the room, or `Declined` with the reason after `patience`.
-    """
+    event: EventId
+    kind: str
+    time: int
+    members: tuple[MemberFate, ...]
+
+
+class LedgerIs(Struct, frozen=True, gc=False):
+    """The delivery ledger."""
 
     room: TopicId
+    events: tuple[EventFates, ...]
+
+
+class RoomMade(Struct, frozen=True, gc=False):
+    """The room exists here, and we have joined it (or have knocked)."""
+
+    room: TopicId
+    event: EventId
+    """Our join."""
+    refreshed: int | None = None
+    """If we were in the room already: the number of devices whose given addresses are now tried."""
+
+
+class TicketMade(Struct, frozen=True, gc=False):
+    """An invitation: the ticket, and addresses of members and relays of the room."""
+
+    ticket: Ticket
+    contacts: tuple[Contact, ...]
+    name: str | None
+
+
+class Sent(Struct, frozen=True, gc=False):
+    """The events are in the room and durable here, and were sent at once to these peers."""
+
+    room: TopicId
+    ids: tuple[EventId, ...]
+    neighbors: int
+    """The number of online members that they were sent to."""
+    relays: tuple[PeerId, ...]
+    """The relays that they were sent to; the ledger shows whether these took them."""
+
+
+class Reading(Struct, frozen=True, gc=False):
+    """The subscription has begun."""
+
+    room: TopicId
+    resumed: bool
+
+
+class StateEntry(Struct, frozen=True, gc=False):
+    """One value of a room's state."""
+
+    kind: str
+    key: str
+    event: Event
+
+
+class RoomMember(Struct, frozen=True, gc=False):
+    """A person in a room."""
+
+    person: AuthorId
+    membership: Membership
+    level: int | None
+    """The power level; None: the infinite one of a creator."""
+    online: bool
+    devices: tuple[DeviceId, ...]
+    """The devices that are online."""
+    relay: bool
+    key_devices: tuple[DeviceId, ...] = ()
+    """The devices that hold the room's keys, if it is encrypted."""
+
+
+class StateIs(Struct, frozen=True, gc=False):
+    """The resolved state of a room."""
+
+    room: TopicId
+    entries: tuple[StateEntry, ...]
+    members: tuple[RoomMember, ...]
+    power: Power
+    rule: JoinRule
+    heads: tuple[EventId, ...]
+    control: tuple[EventId, ...]
+    digest: Hex
+    """SHA-256 over the sorted state: equal at nodes that agree."""
+
+
+class KeyStanding(StrEnum):
+    """The standing of a device with respect to the keys of an encrypted room."""
+
+    HOLDS = "holds"
+    SURPLUS = "surplus"
+    """It holds keys and should not; it is removed before the next message."""
+    TO_BE_ADDED = "to_be_added"
+    """It is in the room and can be added; a member that is online or sends next does so."""
+    NO_PREKEYS = "no_prekeys"
+    """It is in the room and has published no prekeys yet."""
+    USED_PREKEYS = "used_prekeys"
+    """Its prekeys were used when it was added before: it has to publish new ones."""
+    EXPIRED_PREKEYS = "expired_prekeys"
+    """Its prekeys are too old to be used: it has to publish new ones."""
+    UNKNOWN = "unknown"
+    """This device holds no keys itself, and cannot know which devices do."""
+
+
+class DeviceKeys(Struct, frozen=True, gc=False):
+    """A device that holds keys of a room, or should."""
+
+    person: AuthorId
+    device: DeviceId
+    standing: KeyStanding
+    age: float | None
+    """Seconds since its present keys began; None if this device knows none of its keys."""
+    pending: int
+    """The number of key changes that it has not acknowledged."""
+    ours: bool
+    """Whether it is this device."""
+
+
+class Hindrance(StrEnum):
+    """A task that has to be done before our next message. Only the first three make the message wait."""
+
+    NOT_LET_IN = "not_let_in"
+    OUT_OF_STEP = "out_of_step"
+    """Our keys no longer match those of the others: we have to be added anew."""
+    NEWCOMERS = "newcomers"
+    """People who just joined have not published prekeys yet."""
+    ACKS = "acks"
+    SURPLUS = "surplus"
+    HEAL = "heal"
+    MISSING = "missing"
+
+
+class Theft(Struct, frozen=True, gc=False):
+    """The secrets that a thief of this device could read now, by number."""
+
+    messages: int
+    """Messages that are stored here as plain text, for their reader."""
+    late_keys: int
+    """Keys of messages that were sent and have not arrived here."""
+    member_secrets: int
+    """Secrets from which the next keys of others are derived, kept until these have acknowledged."""
+    shared_keys: int
+    """Keys of messages, kept to be shown to newcomers."""
+    follows: int
+    """Devices whose next messages could be read, until we renew our keys or are removed."""
+
+
+class SecurityIs(Struct, frozen=True, gc=False):
+    """The devices that hold the keys of a room, and what the keys protect."""
+
+    room: TopicId
+    newcomers: Newcomers | None
+    """What newcomers may read; None: the room is not encrypted, and every relay of it can read it."""
+    is_member: bool = False
+    """Whether this device holds keys."""
+    devices: tuple[DeviceKeys, ...] = ()
+    hindrances: tuple[Hindrance, ...] = ()
+    renewal: float | None = None
+    """Seconds until our own keys are renewed; None without keys."""
+    unread: tuple[tuple[Reason, int], ...] = ()
+    """The number of messages that cannot be read here, by reason."""
+    theft: Theft | None = None
+    """What a thief of this device could read; None: nothing of the room is secret."""
+
+
+class RelayStatus(Struct, frozen=True, gc=False):
+    """A relay of a room, as a member sees it."""
+
+    relay: PeerId
+    hints: tuple[str, ...]
+    up: bool
+    chosen: bool
+    rtt: float | None
+    load: float | None
+    """The share of its capacity that is in use, as the relay reports."""
+    failure: Reason | None
+
+
+class RoomStatus(Struct, frozen=True, gc=False):
+    """The state of one room at this node."""
+
+    room: TopicId
+    name: str | None
+    membership: Membership
+    relay: bool
+    """Whether this node serves it as a relay."""
+    members: int
+    online: tuple[PeerId, ...]
+    relays: tuple[RelayStatus, ...]
+    events: int
+    control_events: int
+    heads: int
+    waiting: int
+    """Events that wait for their dependencies."""
+    missing: int
+    """Dependencies that events wait for."""
+    soft_failed: int
+    rejected: int
+    unsent: int
+    """Our events that no relay and no member has."""
+    encrypted: bool = False
+    """Whether only members can read messages; fixed for ever when the room is founded."""
+    revoked: bool = False
+    """Whether this device was revoked in the room, so that others take none of its events."""
+
+
+class RoomLeft(Struct, frozen=True, gc=False):
+    """We have left the room; counts the peers that are told so."""
+
+    room: TopicId
+    members: int
+    """The number of other people in the room."""
+    neighbors: int
+    """The number of online members that the leave was sent to."""
+    relays: tuple[PeerId, ...]
+    """The relays that the leave was sent to."""
+    until: float | None
+    """Unix time until which this node tries to tell another peer; None: it does not try."""
+    reason: Reason | None = None
+    """Why no peer is told."""
+
+
+class Departure(Struct, frozen=True, gc=False):
+    """A room that was left while no other peer is known to have received the leave."""
+
+    room: TopicId
+    name: str | None
+    members: int
+    """The number of other people in the room."""
+    since: float
+    until: float
+    """The time at which the attempt to tell another peer is given up."""
+
+
+class RoomsAre(Struct, frozen=True, gc=False):
+    """Every room of this node."""
+
+    rooms: tuple[RoomStatus, ...]
+    departures: tuple[Departure, ...] = ()
+
+
+class RelayKnowledge(Struct, frozen=True, gc=False):
+    """All that a relay knows of one person in one room."""
+
+    person: AuthorId
+    membership: Membership
+    control_events: int
+    kept_events: int
+    kept_bytes: int
+    devices: int
+    last_event_ms: int | None
+    last_seen: float | None
+    """The time of the last request of one of their devices."""
+    receipts: int
+    key_devices: int = 0
+    """Their devices that take part in the room's keys; the relay stores how far each has read."""
+
+
+class RelayRoomReport(Struct, frozen=True, gc=False):
+    """All that a relay knows of one room."""
+
+    room: TopicId
+    control_events: int
+    kept_events: int
+    kept_bytes: int
+    chunk_bytes: int
+    oldest: float | None
+    expired: int
+    evicted: int
+    plain_state_events: int
+    """Names, topics: events of state that are kept only until they expire, as messages are."""
+    people: tuple[RelayKnowledge, ...]
+    group_events: int = 0
+    """The kept events that are operations on keys, which wait for devices that lack them."""
+    group_bytes: int = 0
+
+
+class RelayReport(Struct, frozen=True, gc=False):
+    """All that this relay knows."""
+
+    epoch: Hex
+    rooms: tuple[RelayRoomReport, ...]
+
+
+class RelayReplies(Struct, frozen=True, gc=False):
+    """The relay's answers to a request."""
+
+    messages: tuple[FromRelay | Given | ControlPage | RelayInfo, ...]
+
+
+class ChunkFetched(Struct, frozen=True, gc=False):
+    """A piece of an attachment, whose digest was checked."""
+
+    data: bytes
+
+
+MAX_MESSAGES = 256
+"""The most messages that one command may send."""
+ROOM_NAME_CHARS = 200
+DIGEST_BYTES = 32
+
+Words = Annotated[str, Meta(max_length=500)]
+KindText = Annotated[str, Meta(min_length=1, max_length=KIND_CHARS)]
+Patience = Annotated[float, Meta(gt=0, le=600, description="seconds")]
+Digest = Annotated[Hex, Meta(min_length=DIGEST_BYTES, max_length=DIGEST_BYTES)]
+
+
+class RoomCommand(Command[R_co], Generic[R_co], frozen=True, gc=False):
+    """Base of the commands for one room."""
+
+    room: TopicId
+
+
+class CreateRoom(Command[RoomMade], frozen=True, gc=False):
+    """Found a room; answered when it is durable here."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=ROOM_NAME_CHARS)] | None = None
+    topic: Annotated[str, Meta(max_length=1000)] | None = None
+    rule: JoinRule = JoinRule.INVITE
+    """Who may join: those invited, those who knock and are invited then, or everyone."""
+    creators: Annotated[tuple[AuthorId, ...], Meta(max_length=16)] = ()
+    """People of infinite power beside ourselves, such as a second identity of the owner."""
+    newcomers: Newcomers | None = Newcomers.FROM_NOW
+    """What people who join later may read. None: the room is not encrypted, and every relay can read it;
+    a room that everyone may join cannot be encrypted."""
+
+
+class JoinRoom(RoomCommand[RoomMade], frozen=True, gc=False):
+    """Join by a ticket, by an invitation that is in the room's state, or because the room is public."""
+
     ticket: Ticket | None
     contacts: tuple[Contact, ...]
     """Members and relays to ask, all at once; the first that answers is taken."""
@@ -46,225 +381,179 @@ class JoinRoom(Struct, frozen=True, gc=False):
     knock: bool = False
     """Knock instead of joining."""
     called: str | None = None
-    """What an invitation calls the room: its name here until what the room itself says has come."""
+    """The room's name by the invitation: shown here until the room's own name has come."""
 
 
-class MakeTicket(Struct, frozen=True, gc=False):
-    """An invitation to hand over. Answered by `TicketMade`."""
+class MakeTicket(RoomCommand[TicketMade], frozen=True, gc=False):
+    """Make an invitation to hand over."""
 
-    room: TopicId
     expires_ms: int
     person: AuthorId | None = None
-    """None: whoever holds it."""
+    """The person who may use it; None: anyone who holds it."""
 
 
-class SetMembership(Struct, frozen=True, gc=False):
-    """Invite, kick (leave), ban, unban (leave); ourselves: leave. Answered by `Sent`."""
+class SetMembership(RoomCommand[Sent], frozen=True, gc=False):
+    """Invite, kick (leave), ban, unban (leave); ourselves: leave."""
 
-    room: TopicId
     person: AuthorId
     membership: Membership
-    reason: str | None = None
+    """`leave` kicks a member, lifts a ban, or, for ourselves, leaves the room."""
+    reason: Words | None = None
 
 
-class SetPower(Struct, frozen=True, gc=False):
-    """New power levels, whole. Answered by `Sent`."""
+class SetPower(RoomCommand[Sent], frozen=True, gc=False):
+    """Replace all power levels."""
 
-    room: TopicId
     power: Power
 
 
-class SetLevel(Struct, frozen=True, gc=False):
-    """Change one level: of a person, or of a kind of event (``ban``, ``kick``, ``invite``, ``redact`` too).
+class SetLevel(RoomCommand[Sent], frozen=True, gc=False):
+    """Change one power level: that of a person, or the one that a kind of event or an act requires."""
 
-    Answered by `Sent`. None takes the entry out.
-    """
-
-    room: TopicId
-    level: int | None
+    level: Annotated[int, Meta(ge=-LEVEL_MOST, le=LEVEL_MOST)] | None = None
+    """The new level; None removes the entry."""
     person: AuthorId | None = None
-    kind: str | None = None
+    kind: KindText | None = None
+    """A kind of event, or `ban`, `kick`, `invite`, `redact`."""
 
 
-class SetRule(Struct, frozen=True, gc=False):
-    """Who may join. Answered by `Sent`."""
+class SetRule(RoomCommand[Sent], frozen=True, gc=False):
+    """Decide who may join."""
 
-    room: TopicId
     rule: JoinRule
 
 
-class SetState(Struct, frozen=True, gc=False):
-    """Set plain state such as ``name``. Answered by `Sent`."""
+class SetState(RoomCommand[Sent], frozen=True, gc=False):
+    """Set plain state, such as the name."""
 
-    room: TopicId
-    kind: str
-    key: str
-    body: bytes
-
-
-class SetRetention(Struct, frozen=True, gc=False):
-    """How long the room's relays keep an event. Answered by `Sent`."""
-
-    room: TopicId
-    max_lifetime_ms: int | None
+    kind: KindText
+    key: Annotated[str, Meta(max_length=KEY_CHARS)] = ""
+    body: bytes | None = None
+    text: str | None = None
+    """The body as text, instead of `body`."""
 
 
-class AddRelay(Struct, frozen=True, gc=False):
-    """Ask a relay to serve the room and name it in the room's state. Answered by `Sent` or `Declined`."""
+class SetRetention(RoomCommand[Sent], frozen=True, gc=False):
+    """Decide how long relays keep an event."""
 
-    room: TopicId
+    seconds: Annotated[float, Meta(gt=0, le=2**40)] | None = None
+    """None: until the relay needs the space."""
+
+
+class AddRelay(RoomCommand[Sent], frozen=True, gc=False):
+    """Ask a relay to serve the room, and name it there."""
+
     contact: Contact
-    patience: float = 20.0
+    patience: Patience = 20.0
 
 
-class DropRelay(Struct, frozen=True, gc=False):
-    """Take a relay out of the room's state, and its membership with it. Answered by `Sent`."""
+class DropRelay(RoomCommand[Sent], frozen=True, gc=False):
+    """Take a relay out of the room's state, and its membership with it."""
 
-    room: TopicId
     relay: PeerId
 
 
-class SendToRoom(Struct, frozen=True, gc=False):
-    """Say these, in this order. Answered by `Sent`."""
+class SendToRoom(RoomCommand[Sent], frozen=True, gc=False):
+    """Send messages; answered when they are durable here, with the peers that they were sent to."""
 
-    room: TopicId
-    bodies: tuple[bytes, ...]
-    kind: str = "message"
-    deadline: float | None = None
-    """Seconds after which whoever reads the room here is told (`Overdue`) at whom they have not arrived."""
+    bodies: Annotated[tuple[bytes, ...], Meta(max_length=MAX_MESSAGES)] = ()
+    kind: KindText = MESSAGE
+    deadline: Annotated[float, Meta(gt=0, le=2**31)] | None = None
+    """Seconds after which subscribers here are told (`Overdue`) at which members they have not arrived."""
+    texts: Annotated[tuple[str, ...], Meta(max_length=MAX_MESSAGES)] = ()
+    """Bodies that are text, after `bodies`."""
 
 
-class Redact(Struct, frozen=True, gc=False):
-    """Take an event back. Answered by `Sent`."""
+class Redact(RoomCommand[Sent], frozen=True, gc=False):
+    """Redact an event."""
 
-    room: TopicId
     event: EventId
-    reason: str | None = None
+    reason: Words | None = None
 
 
-class ShareHistory(Struct, frozen=True, gc=False):
-    """Show those who joined an encrypted room what was said before. Answered by `Sent`."""
+class ShareHistory(RoomCommand[Sent], frozen=True, gc=False):
+    """Show newcomers of an encrypted room the earlier messages, if it was founded to share them."""
 
-    room: TopicId
-    newest: int | None = None
-    """So many of the newest messages; None: all that this device could read."""
+    newest: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    """The number of newest messages to show; None: all that this device could read."""
 
 
-class RevokeInRoom(Struct, frozen=True, gc=False):
-    """Say in the room that a device of ours is ours no longer. Answered by `Sent`."""
+class RevokeInRoom(RoomCommand[Sent], frozen=True, gc=False):
+    """Revoke one of our devices in the room."""
 
-    room: TopicId
     revocation: Revocation
 
 
-class ReadRoom(Struct, frozen=True, gc=False):
-    """Hand me what is said in a room. Answered by `Reading`. Ended by `Unsubscribe`, paced by `Consumed`."""
+class ReadRoom(Command[Reading], frozen=True, gc=False):
+    """Subscribe to the events of a room."""
 
     subscription: int
     room: TopicId
-    since: float | None = None
-    """Unix time of storing from which on history is wanted, 0 for all of it; None for only what comes."""
-    name: str | None = None
-    """Makes it durable: it resumes after the last that was consumed."""
+    since: Annotated[float, Meta(ge=0, le=2**40)] | None = None
+    """Unix time from which on stored events are delivered too, 0 for all; None: only new events."""
+    name: Annotated[str, Meta(min_length=1, max_length=STREAM_NAME_CHARS)] | None = None
+    """Makes the subscription durable: it resumes after the last event that was consumed."""
     live: bool = True
+    """Whether to go on with new events after history."""
     state: bool = True
-    """Whether membership and other state is handed over too, or only what people say."""
+    """Whether membership and other state is delivered too, or only messages."""
 
 
-class ExamineRooms(Struct, frozen=True, gc=False):
-    """How the rooms of this node stand. Answered by `RoomsAre`."""
+class ExamineRooms(Command[RoomsAre], frozen=True, gc=False):
+    """Report the status of every room of this node."""
 
 
-class ExamineState(Struct, frozen=True, gc=False):
-    """The resolved state of a room. Answered by `StateIs`."""
-
-    room: TopicId
+class ExamineState(RoomCommand[StateIs], frozen=True, gc=False):
+    """Report the resolved state of a room."""
 
 
-class ExamineSecurity(Struct, frozen=True, gc=False):
-    """Who holds a room's keys, and what a thief of this device could read. Answered by `SecurityIs`."""
-
-    room: TopicId
+class ExamineSecurity(RoomCommand[SecurityIs], frozen=True, gc=False):
+    """Report the devices that hold a room's keys, and what a thief of this device could read."""
 
 
-class NotePerson(Struct, frozen=True, gc=False):
-    """Keep what the node has noted of a person (`noted_people`). Answered by `Done` when it is durable."""
+class NotePerson(Command[Done], frozen=True, gc=False):
+    """Store the node's note on a person (`noted_people`)."""
 
     person: AuthorId
     note: bytes
 
 
-class ExamineLedger(Struct, frozen=True, gc=False):
-    """At whom our events arrived. Answered by `LedgerIs`."""
+class ExamineLedger(RoomCommand[LedgerIs], frozen=True, gc=False):
+    """Report at which members our events have arrived."""
 
-    room: TopicId
     event: EventId | None = None
     """None: the newest `limit` of our own."""
-    limit: int = 20
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 20
+    """The number of newest events to report."""
 
 
-class ExamineRelay(Struct, frozen=True, gc=False):
-    """What this node knows as a relay, of each room and person. Answered by `RelayReport`."""
+class ExamineRelay(Command[RelayReport], frozen=True, gc=False):
+    """Report all that this node knows as a relay, of each room and person."""
 
 
-class ForgetRoom(Struct, frozen=True, gc=False):
-    """Leave the room if we are in it, and stop following it; the log stays. Answered by `Done`."""
-
-    room: TopicId
+class LeaveRoom(RoomCommand[RoomLeft], frozen=True, gc=False):
+    """Leave a room and stop following it; its stored events stay. Others are told when they are in reach."""
 
 
-class KeepChunk(Struct, frozen=True, gc=False):
-    """Keep a piece of an attachment and offer it to the relays. Answered by `Done` or `Declined`."""
+class KeepChunk(RoomCommand[Done], frozen=True, gc=False):
+    """Store a piece of an attachment and offer it to the relays."""
 
-    room: TopicId
-    digest: bytes
-    data: bytes
-
-
-class FetchChunk(Struct, frozen=True, gc=False):
-    """A piece of an attachment, from here, members or relays. Answered by `ChunkFetched` or `Declined`."""
-
-    room: TopicId
-    digest: bytes
-    patience: float = 20.0
+    digest: Digest
+    """SHA-256 of the piece."""
+    data: Annotated[bytes, Meta(max_length=CHUNK_BYTES)]
 
 
-class AskRelay(Struct, frozen=True, gc=False):
-    """A request of an authenticated device that came by another way than a link: the HTTP face.
+class FetchChunk(RoomCommand[ChunkFetched], frozen=True, gc=False):
+    """Fetch a piece of an attachment, from here, members or relays."""
 
-    Answered by `RelayReplies`.
-    """
+    digest: Digest
+    """SHA-256 of the piece."""
+    patience: Patience = 20.0
+
+
+class AskRelay(Command[RelayReplies], frozen=True, gc=False):
+    """Answer a request of an authenticated device that came over HTTP instead of a link."""
 
     peer: PeerId
     person: AuthorId
     message: RelaySend | RelayForward | Resync | Want | AskControl | RelayInfo
-
-
-RoomCommand: TypeAlias = (
-    CreateRoom
-    | JoinRoom
-    | MakeTicket
-    | SetMembership
-    | SetPower
-    | SetLevel
-    | SetRule
-    | SetState
-    | SetRetention
-    | AddRelay
-    | DropRelay
-    | SendToRoom
-    | Redact
-    | ShareHistory
-    | RevokeInRoom
-    | ReadRoom
-    | ExamineRooms
-    | ExamineState
-    | ExamineSecurity
-    | NotePerson
-    | ExamineLedger
-    | ExamineRelay
-    | ForgetRoom
-    | KeepChunk
-    | FetchChunk
-    | AskRelay
-)

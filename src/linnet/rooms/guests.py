@@ -1,68 +1,106 @@
-"""Who is at the other end of a link, as a room sees it: a member, a relay, someone with a ticket, or nobody.
+"""Guests of a room: the peers that have greeted in it over open links, which are members' devices and relays.
 
-Nothing about a room is said to a peer before it has greeted and was found to be one of the room.
+A peer is told nothing about a room before it has greeted and was found to be a member's device or a relay.
 """
 
 from __future__ import annotations
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from linnet.core.errors import RemoteError
-from linnet.core.ids import AuthorId, EventId, PeerId
+from linnet.core.ids import AuthorId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.cards import CardBook
-from linnet.identity.cards import Card, CardCheck, check_card, check_dates
+from linnet.delivery.context import CardBook
+from linnet.identity.cards import Card, CardCheck, check_dates
 from linnet.identity.text import Sort, to_text
-from linnet.rooms.access.control_dag import ControlDag
-from linnet.rooms.access.view import View
-from linnet.rooms.access.visiting import visit_allowed
-from linnet.rooms.content import Membership
-from linnet.rooms.messages import Greet
-from linnet.rooms.ticket import Ticket
+from linnet.machine.outbox import Outbox
+from linnet.rooms.auth.control_graph import ControlDag
+from linnet.rooms.auth.event_auth import Visitor, visit_allowed
+from linnet.rooms.auth.room_state import View
+from linnet.rooms.event_types import Membership
+from linnet.rooms.invitations import Ticket
+from linnet.rooms.messages import (
+    AskControl,
+    ControlPage,
+    Greet,
+    Refused,
+    RelayAnswer,
+    RelayAsk,
+    RelayForward,
+    RelaySend,
+    RelayTaken,
+    Resync,
+    ResyncPage,
+    RoomTopicMessage,
+)
+from linnet.trace.records import Kind, Record
 
 _EARLY = 64
-"""Greetings that are remembered until a join comes."""
+"""The most greetings that are remembered until a join comes."""
 
 
-class Guest:
+def reject_unknown_room(out: Outbox, ours: AuthorId, peer: PeerId, message: RoomTopicMessage) -> None:
+    """Record a message about a room that is unknown here; answer a peer that asks or greets."""
+    topic, unknown = message.topic, Reason.UNKNOWN_ROOM
+    out.record(Record(Kind.REJECTED, topic, peer=peer, reason=unknown, note=type(message).__name__))
+    match message:
+        case AskControl(_, request):
+            out.send(peer, ControlPage(topic, request, (), (), False, (), (), unknown))
+        case Resync(_, request):
+            out.send(peer, ResyncPage(topic, request, (), (), (), (), None, False, None, (), unknown))
+        case RelaySend(_, request) | RelayForward(_, request):
+            out.send(peer, RelayTaken(topic, request, (), unknown))
+        case RelayAsk(_, request):
+            out.send(peer, RelayAnswer(topic, request, Reason.NOT_A_RELAY, ours))
+        case Greet():
+            out.send(peer, Refused(topic, None, unknown, "this node is not in that room"))
+        case _:
+            pass
+
+
+def reject_on_local_network(out: Outbox, peer: PeerId, room: TopicId) -> None:
+    """Record a message about a room that is not allowed on the local network that it came from."""
+    note = "a room that is not allowed on this local network"
+    out.record(Record(Kind.REJECTED, room, peer=peer, reason=Reason.NOT_ALLOWED, note=note))
+
+
+class Guest(Struct):
     """A member's device or a relay, on an open link."""
 
-    __slots__ = ("card", "control", "events", "greeted", "heads", "relay")
-
-    def __init__(self, card: Card, relay: bool) -> None:
-        self.card = card
-        self.relay = relay
-        self.heads: tuple[EventId, ...] = ()
-        """Its heads, as it told last."""
-        self.control: tuple[EventId, ...] = ()
-        self.events = 0
-        self.greeted = False
-        """Whether it has had a greeting of ours on this link."""
+    card: Card
+    relay: bool
+    heads: tuple[EventId, ...] = ()
+    """Its heads, as it last told us."""
+    control: tuple[EventId, ...] = ()
+    events: int = 0
+    greeted: bool = False
+    """Whether we have greeted it on this link."""
 
     @property
     def person(self) -> AuthorId:
-        """Whose device it is."""
+        """The person that the device belongs to."""
         return self.card.person
 
 
 class Guests:
-    """The open links of one room, by peer."""
+    """Admits the peers of one room by their greetings."""
 
-    def __init__(self, control: ControlDag, cards: CardBook, card_check: CardCheck = check_card) -> None:
+    def __init__(self, control: ControlDag, cards: CardBook, card_check: CardCheck) -> None:
         self._control = control
         self._cards = cards
         self._card_check = card_check
         self.by_peer: dict[PeerId, Guest] = {}
         self._early: dict[PeerId, Greet] = {}
-        """Greetings of people whose join we do not know yet: it may come by another way."""
+        """Greetings of people whose join we do not know yet: it may still come from another peer."""
 
     @property
     def members(self) -> tuple[PeerId, ...]:
-        """Devices of members that are here."""
+        """The devices of members that have greeted, without relays."""
         return tuple(peer for peer, guest in self.by_peer.items() if not guest.relay)
 
-    def greeted(self, peer: PeerId, greet: Greet, now: float) -> Guest:
-        """Take a greeting; `RemoteError` says why this peer is none of the room."""
+    def admit(self, peer: PeerId, greet: Greet, now: float) -> Guest:
+        """Admit a peer by its greeting; raises `RemoteError` if it is neither a member nor a relay."""
         self.check_card(peer, greet.card)
         check_dates(greet.card, now)
         if not self.view.is_relay(peer):
@@ -82,8 +120,8 @@ class Guests:
         if len(self._early) > _EARLY:
             del self._early[next(iter(self._early))]
 
-    def admitted(self) -> list[tuple[PeerId, Greet]]:
-        """Who greeted too early and is a member now; called when the state has changed."""
+    def take_admitted(self) -> list[tuple[PeerId, Greet]]:
+        """Remove and return early greetings of present members; to be called when the state has changed."""
         joined = [
             (peer, replace(greet, answer=False))
             for peer, greet in self._early.items()
@@ -94,14 +132,14 @@ class Guests:
         return joined
 
     def check_card(self, peer: PeerId, card: Card) -> None:
-        """Raise `RemoteError` unless a card is of the device at the other end, and its person's."""
+        """Raise `RemoteError` unless a card is valid and is that of the device at the other end."""
         if card.device_key != peer:
             raise RemoteError(Reason.UNKNOWN_DEVICE, "the card is of another device than the link")
         self._cards.learn(card)
 
     def check(self, peer: PeerId, card: Card) -> bool:
-        """Whether a device is a relay, or else a member's; `RemoteError` if it is neither."""
-        relay = dict(self.view.relays()).get(peer)
+        """Return whether a device is a relay rather than a member's; `RemoteError` if it is neither."""
+        relay = self.view.relay_of(peer)
         if relay is None:
             self.check_member(card)
         elif self.view.membership(relay.person) is Membership.BAN:
@@ -109,7 +147,7 @@ class Guests:
         return relay is not None
 
     def check_member(self, card: Card) -> None:
-        """Raise `RemoteError` unless the person is joined now and the device is theirs still."""
+        """Raise `RemoteError` unless the person is joined now and has not revoked the device."""
         view = self.view
         standing = view.membership(card.person)
         if standing is not Membership.JOIN:
@@ -119,7 +157,7 @@ class Guests:
             raise RemoteError(Reason.CARD_REVOKED, "the device was revoked in this room")
 
     def check_visitor(self, peer: PeerId, card: Card | None, ticket: Ticket | None, now: float) -> None:
-        """Raise `RemoteError` unless the control DAG may be shown: to whoever could join by it."""
+        """Raise `RemoteError` unless the peer may see the control DAG: as a relay, or as it could join."""
         view = self.view
         if view.is_relay(peer):
             return
@@ -127,31 +165,29 @@ class Guests:
             raise RemoteError(Reason.UNKNOWN_DEVICE, "no card of the link's own device")
         self._card_check(card)
         check_dates(card, now)
-        refusal = visit_allowed(
-            self._control.room, view, card.person, card.device, ticket, self._card_check, now
-        )
+        refusal = visit_allowed(Visitor(card.person, card.device, ticket), view, self._card_check, now)
         if refusal is not None:
             raise RemoteError(refusal.reason, refusal.rule)
 
-    def expel(self) -> tuple[PeerId, ...]:
-        """Forget whoever is no longer of the room; called when the state has changed."""
+    def expel_outsiders(self) -> tuple[PeerId, ...]:
+        """Remove the guests that are no longer in the room; to be called when the state has changed."""
         gone: list[PeerId] = []
         for peer, guest in self.by_peer.items():
             try:
                 if guest.relay != self.check(peer, guest.card):
-                    gone.append(peer)  # A member that has become a relay, or a relay that is none any more.
+                    gone.append(peer)  # A member's device that has become a relay, or the reverse.
             except RemoteError:
                 gone.append(peer)
         for peer in gone:
             del self.by_peer[peer]
         return tuple(gone)
 
-    def down(self, peer: PeerId) -> None:
-        """A link is gone."""
+    def handle_link_down(self, peer: PeerId) -> None:
+        """Forget a peer whose link is gone."""
         self.by_peer.pop(peer, None)
         self._early.pop(peer, None)
 
     @property
     def view(self) -> View:
-        """The room's state as it is now."""
+        """The room's current state."""
         return self._control.view()

@@ -1,8 +1,7 @@
-"""What members and relays of a room tell each other (tags 50 to 79).
+"""The messages between members and relays of a room (tags 50 to 79).
 
-Units on their way through the overlay travel as `linnet.delivery.messages.Data`, as everywhere. The
-create event is the one unit that does not carry its room as topic, so it travels only in pages that
-name the room.
+Units that are flooded travel as `linnet.delivery.messages.Data`, as everywhere. The create event is the one
+unit that does not carry its room as topic, so it travels only in pages that name the room.
 """
 
 from __future__ import annotations
@@ -15,74 +14,90 @@ from linnet.core.ids import (
     Contact,
     Count,
     Hints,
+    TopicId,
     WireAuthorId,
     WireEventId,
     WireSignature,
     WireTopicId,
 )
-from linnet.core.messages import Message
+from linnet.core.messages import Message, TopicMessage
 from linnet.core.reasons import Reason
-from linnet.delivery.causal_messages import CausalMessage, Digest
-from linnet.delivery.messages import Cards, Units
+from linnet.core.timers import Timer
+from linnet.delivery.messages import Cards, CausalMessage, Digest, Units
 from linnet.identity.cards import Card
-from linnet.rooms.ticket import Ticket
+from linnet.rooms.invitations import Ticket
 
 CHUNK_BYTES = 128 * 1024
-"""Bytes of one piece of an attachment: several fit a frame, and a lost one costs little."""
+"""The most bytes of one piece of an attachment: several fit a frame, and a lost one costs little."""
 
-RoomHeads = Annotated[tuple[WireEventId, ...], Meta(max_length=256)]
+HEADS = 256
+"""The most heads of a room in one message."""
+RoomHeads = Annotated[tuple[WireEventId, ...], Meta(max_length=HEADS)]
 Contacts = Annotated[tuple[Contact, ...], Meta(max_length=64)]
 
 
-class Greet(Message, frozen=True, tag=50):
-    """The first word of a member or relay about a room on a link: who I am, and how far I am.
-
-    Said by both ends, again when heads have changed and it is quiet. Whoever is not (yet) a member shows
-    a ticket instead and is served the control DAG alone.
-    """
+class AboutRoom(TopicMessage, frozen=True):
+    """Base of messages about a room, to a member or a relay."""
 
     room: WireTopicId
+
+    @property
+    def topic(self) -> TopicId:
+        """See `TopicMessage.topic`."""
+        return self.room
+
+
+class RoomTimer(Timer, frozen=True, gc=False):
+    """Base of the timers of one room."""
+
+    room: TopicId
+
+
+class Greet(AboutRoom, frozen=True, tag=50):
+    """The first message of a member or relay about a room on a link: its identity and its heads.
+
+    Sent by both ends, and again when heads have changed and it is quiet. A peer that is not (yet) a member
+    shows a ticket instead and is served the control DAG alone.
+    """
+
     card: Card
     hints: Hints
-    """Where this device may be dialled."""
+    """Addresses of this device."""
     heads: RoomHeads
-    """Heads of the event DAG, as far as they are shown. Empty from a relay."""
+    """Heads of the event DAG, as far as the peer may see them. Empty from a relay."""
     control: RoomHeads
     """Heads of the control DAG."""
     events: Count
-    """How many events it knows: for the estimate of what is the cheaper way to synchronise."""
+    """The number of events that it knows, to estimate the cheaper way to synchronise."""
     relay: bool
     contacts: Contacts
-    """Other devices of members, and where they were met last."""
+    """Relays and other devices of members, with the addresses at which they were met last."""
     ticket: Ticket | None
     answer: bool
     """Whether it answers a greeting; an answer is not answered."""
 
 
-class Refused(Message, frozen=True, tag=51):
-    """I do not take this event, or, without an event, have nothing to say to you about this room."""
+class Refused(AboutRoom, frozen=True, tag=51):
+    """Refuses an event, or, without one, all that the peer asks or tells about this room."""
 
-    room: WireTopicId
     event: WireEventId | None
     reason: Reason
     detail: Annotated[str, Meta(max_length=200)]
 
 
-class AskControl(Message, frozen=True, tag=57):
-    """Please send the control events that lie beyond these heads; all of them, if there are none."""
+class AskControl(AboutRoom, frozen=True, tag=57):
+    """Asks for the control events beyond these heads; for all of them, if there are no heads."""
 
-    room: WireTopicId
     request: Count
     heads: RoomHeads
     ticket: Ticket | None
     card: Card | None = None
-    """Who asks, if it is not (yet) a member: whom the room has invited needs no ticket."""
+    """The asker's card, if it is not (yet) a member: an invited person needs no ticket."""
 
 
-class ControlPage(Message, frozen=True, tag=58):
+class ControlPage(AboutRoom, frozen=True, tag=58):
     """A page of control events in causal order. The asker asks again until `more` is off."""
 
-    room: WireTopicId
     request: Count
     units: Units
     cards: Cards
@@ -90,83 +105,77 @@ class ControlPage(Message, frozen=True, tag=58):
     heads: RoomHeads
     relays: Contacts
     reason: Reason | None
-    """Why there is nothing, if so."""
+    """Why the page is empty; None if the request is granted."""
 
 
-class RoomReceipt(Message, frozen=True, tag=59):
-    """A signed statement: this device has everything up to these heads, durably. The latest one counts.
+class RoomReceipt(AboutRoom, frozen=True, tag=59):
+    """A signed statement that a device durably has everything up to these heads. The latest one counts.
 
-    It is no event, never suppressed because another's covers the same, gossiped, and kept by relays.
+    It is no event. It is gossiped, kept by relays, and never suppressed because another's covers the same.
     """
 
-    room: WireTopicId
     card: Card
     at_ms: Count
     heads: Annotated[tuple[WireEventId, ...], Meta(max_length=64)]
     off: bool
-    """Whether this device says no more than that it gives no receipts."""
+    """Whether this device only states that it gives no receipts."""
     sig: WireSignature
 
 
 class RelayCursor(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """A place in what one relay keeps. Another epoch: it has lost what it had."""
+    """A position in the store of one relay. A new epoch means that the relay has lost its store."""
 
     epoch: Annotated[bytes, Meta(min_length=8, max_length=8)]
     position: Count
 
 
-class RelaySend(Message, frozen=True, tag=60):
-    """To a relay, from a peer: please keep these and pass them on to the room's other relays."""
+class RelaySend(AboutRoom, frozen=True, tag=60):
+    """Asks a relay to keep these events and pass them on to the room's other relays."""
 
-    room: WireTopicId
     request: Count
     units: Units
     cards: Cards
 
 
-class RelayForward(Message, frozen=True, tag=61):
-    """From relay to relay: keep these; they are never forwarded again."""
+class RelayForward(AboutRoom, frozen=True, tag=61):
+    """Asks a relay, from another one, to keep these events; they are never forwarded again."""
 
-    room: WireTopicId
     request: Count
     units: Units
     cards: Cards
 
 
 class RelayOutcome(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """What became of one event at a relay."""
+    """The outcome of one event at a relay."""
 
     event: WireEventId
     cursor: RelayCursor | None
-    """Where it is kept, also if it was kept before; None: it is not."""
+    """The position where it is kept, also if it was kept before; None: it is not kept."""
     reason: Reason | None
-    """Why it is not kept, or what else there is to say of what is: ``soft_failed``, or ``duplicate`` if it
-    was kept before."""
+    """Why it is not kept; of a kept event ``soft_failed``, or ``duplicate`` if it was kept before."""
     missing: Annotated[tuple[WireEventId, ...], Meta(max_length=32)]
-    """Control events that the relay lacks to judge it: send them first, then this again."""
+    """Control events that the relay needs to judge it: send them first, then this one again."""
 
 
-class RelayTaken(Message, frozen=True, tag=62):
-    """The answer to `RelaySend` and `RelayForward`, once what was kept is durable."""
+class RelayTaken(AboutRoom, frozen=True, tag=62):
+    """The answer to `RelaySend` and `RelayForward`, once the kept events are durable."""
 
-    room: WireTopicId
     request: Count
     outcomes: Annotated[tuple[RelayOutcome, ...], Meta(max_length=1024)]
     reason: Reason | None
-    """Why nothing of it was looked at."""
+    """Why the request was refused as a whole."""
 
 
-class Resync(Message, frozen=True, tag=63):
-    """What do you keep that I have not seen? From a member, to a relay."""
+class Resync(AboutRoom, frozen=True, tag=63):
+    """Asks a relay, from a member, for the stored events that the member has not seen."""
 
-    room: WireTopicId
     request: Count
     cursor: RelayCursor | None
-    """None: from the oldest that it keeps."""
+    """The position to begin after; None: from the oldest stored event."""
     limit: Annotated[int, Meta(ge=1, le=1024)]
     follow: bool
-    """Whether what comes later is wanted too, as it comes, until the link ends. Pages that follow carry
-    this request's number, and begin once `more` is off."""
+    """Whether new events are wanted too, as they come, until the link ends. Their pages carry this
+    request's number, and begin once `more` is off."""
 
 
 class Tombstone(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -177,54 +186,51 @@ class Tombstone(Struct, frozen=True, array_like=True, forbid_unknown_fields=True
     """``retention`` or ``quota``."""
 
 
-class ResyncPage(Message, frozen=True, tag=64):
-    """A page of what a relay keeps, in the order in which it came."""
+class ResyncPage(AboutRoom, frozen=True, tag=64):
+    """A page of a relay's stored events, in the order in which they came."""
 
-    room: WireTopicId
     request: Count
     units: Units
     cards: Cards
     receipts: Annotated[tuple[RoomReceipt, ...], Meta(max_length=256)]
     tombstones: Annotated[tuple[Tombstone, ...], Meta(max_length=1024)]
-    """Of the asker's own events, that it may tell what expired."""
+    """Tombstones of the asker's own events, which show it what expired."""
     next: RelayCursor | None
     more: bool
     oldest: RelayCursor | None
     control: RoomHeads
-    """Heads of the relay's control DAG: whoever knows more sends it."""
+    """Heads of the relay's control DAG: a member that knows more sends it."""
     reason: Reason | None
     """Why there is no page: ``not_a_member``, ``banned``, ``unknown_room``, ``cursor_expired``…"""
     after: RelayCursor | None = None
-    """Of a page that follows unasked: `next` of the page that was sent before it to this asker, or the
-    cursor that was asked with. Who is elsewhere has lost one on the way, and asks again."""
+    """In a page that was pushed: `next` of the page before it to this asker, or the cursor of its request.
+    An asker with another cursor has lost a page on the way, and asks again."""
 
 
-class RelayAsk(Message, frozen=True, tag=65):
-    """Would you be a relay of this room? From a member who may say so; its control DAG says that it may."""
+class RelayAsk(AboutRoom, frozen=True, tag=65):
+    """Asks a node to become a relay of this room, from a member that may name relays by the control DAG."""
 
-    room: WireTopicId
     request: Count
     contacts: Contacts
     """Members and relays that hold the control DAG."""
     card: Card | None = None
-    """Who asks, for relays that serve certain people; a greeting on the same link says it too."""
+    """The asker's card, for relays that serve certain people; a greeting on the same link shows it too."""
 
 
-class RelayAnswer(Message, frozen=True, tag=66):
-    """Whether it will: then it fetches the control DAG and joins."""
+class RelayAnswer(AboutRoom, frozen=True, tag=66):
+    """The node's answer to `RelayAsk`; if it agrees, it fetches the control DAG and joins."""
 
-    room: WireTopicId
     request: Count
     reason: Reason | None
-    """Why not: ``not_allowed`` (its policy), ``quota`` (it is full)."""
+    """Why it declines: ``not_allowed`` (its policy), ``quota`` (it is full); None if it agrees."""
     person: WireAuthorId
-    """Whose device the relay is: to be named in the room's state."""
+    """The owner of the relay's device, to be named in the room's state."""
     card: Card | None = None
-    """The proof of it: who is named as a relay may say nothing else in the room."""
+    """The proof of ownership: a person named as a relay's owner may send nothing else in the room."""
 
 
 class RelayInfo(Message, frozen=True, tag=67):
-    """How a relay is doing, told on request and with its greeting."""
+    """The load of a relay, sent on request and with its greeting."""
 
     rooms: Count
     kept_events: Count
@@ -232,53 +238,55 @@ class RelayInfo(Message, frozen=True, tag=67):
     capacity_bytes: Count
     clock_ms: Count
     request: bool
-    """Whether this only asks."""
+    """Whether this message only asks for the other's load."""
 
 
-class ChunkWant(Message, frozen=True, tag=70):
-    """Please send these pieces of attachments of a room."""
+class ChunkWant(AboutRoom, frozen=True, tag=70):
+    """Asks for these pieces of attachments of a room."""
 
-    room: WireTopicId
     digests: Annotated[tuple[Digest, ...], Meta(min_length=1, max_length=16)]
 
 
-class ChunkIs(Message, frozen=True, tag=71):
-    """A piece, or why there is none."""
+class ChunkIs(AboutRoom, frozen=True, tag=71):
+    """A piece, or the reason why it is not given."""
 
-    room: WireTopicId
     digest: Digest
     data: Annotated[bytes, Meta(max_length=CHUNK_BYTES)] | None
     reason: Reason | None
 
 
-class ChunkPut(Message, frozen=True, tag=72):
-    """To a relay: please keep this piece for the room."""
+class ChunkPut(AboutRoom, frozen=True, tag=72):
+    """Asks a relay to keep this piece for the room."""
 
-    room: WireTopicId
     digest: Digest
     data: Annotated[bytes, Meta(max_length=CHUNK_BYTES)]
 
 
-class ChunkTaken(Message, frozen=True, tag=73):
-    """Whether a piece is kept, durably."""
+class ChunkTaken(AboutRoom, frozen=True, tag=73):
+    """Tells whether a piece is durably kept."""
 
-    room: WireTopicId
     digest: Digest
     reason: Reason | None
-    """Why it is not: ``quota``, ``not_a_member``…"""
+    """Why it is not kept: ``quota``, ``not_a_member``…; None if it is."""
 
 
 ToRelay: TypeAlias = RelaySend | RelayForward | Resync | RelayAsk | RelayInfo
 FromRelay: TypeAlias = RelayTaken | ResyncPage | RelayAnswer
 ChunkMessage: TypeAlias = ChunkWant | ChunkIs | ChunkPut | ChunkTaken
-RoomMessage: TypeAlias = (
+RoomTopicMessage: TypeAlias = (
     Greet
     | Refused
     | CausalMessage
     | AskControl
     | ControlPage
     | RoomReceipt
-    | ToRelay
+    | RelaySend
+    | RelayForward
+    | Resync
+    | RelayAsk
     | FromRelay
     | ChunkMessage
 )
+"""Messages about one room."""
+
+RoomMessage: TypeAlias = RoomTopicMessage | RelayInfo

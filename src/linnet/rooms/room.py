@@ -1,30 +1,39 @@
-"""One room at a member: what comes in, what goes out, who is there, and what its use of relays asks for."""
+"""One room at a member, which acts on changes of its state, and the registry of a node's rooms.
+
+A room that was left stays here until another peer knows of the leave, or until that took too long; the
+application does not see it any more.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import assert_never
 
+from msgspec import Struct
+
 from linnet.core.errors import Refused, RemoteError
-from linnet.core.ids import AuthorId, Contact, EventId, PeerId
+from linnet.core.ids import AuthorId, Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
+from linnet.core.stores import Entry, Store
 from linnet.delivery.messages import Data
 from linnet.event.event import Verified
+from linnet.event.signing import decode_unit, encode_unit, recall_unit
+from linnet.identity.text import Sort, to_text
+from linnet.machine.commands import Declined
 from linnet.machine.outbox import Notice
 from linnet.overlay.notices import NeighborUp, OverlayNotice
-from linnet.rooms.access.view import View
-from linnet.rooms.announcing import Announcing
-from linnet.rooms.answering import Answering
-from linnet.rooms.arrival import Arrival
-from linnet.rooms.catching_up import CatchingUp
-from linnet.rooms.content import MEMBER, Member, Membership, body_of, member_key
-from linnet.rooms.encryption.group_maintenance import Guarding
-from linnet.rooms.event_flow import Passing
-from linnet.rooms.governing import Draft
-from linnet.rooms.meeting import Meeting
-from linnet.rooms.messages import Greet, RoomReceipt
+from linnet.rooms.auth.room_state import View
+from linnet.rooms.backfill import BackfillClient, BackfillServer
+from linnet.rooms.encryption.group_maintenance import GroupMaintenance
+from linnet.rooms.event_flow import Passing, Taking
+from linnet.rooms.event_positions import Arrival, Draft
+from linnet.rooms.event_types import MEMBER, RELAY, Member, Membership, body_of, member_key
+from linnet.rooms.handshake import Handshake, HeadAnnouncements
+from linnet.rooms.invitations import Ticket
+from linnet.rooms.messages import Greet, RoomReceipt, RoomTimer, RoomTopicMessage
 from linnet.rooms.messages import Refused as RefusedMessage
-from linnet.rooms.relay_notices import (
+from linnet.rooms.relay_client.relay_client import RelayNotice
+from linnet.rooms.relay_client.relay_session import (
     Behind,
     Forgot,
     GiveMissing,
@@ -33,217 +42,243 @@ from linnet.rooms.relay_notices import (
     NotKept,
     Page,
     Parcel,
-    RelayNotice,
 )
-from linnet.rooms.room_setup import Parts
-from linnet.rooms.taking import Taking
-from linnet.rooms.ticket import Ticket
+from linnet.rooms.room_setup import Parts, Setting
 from linnet.trace.records import Kind, Record
 
 JOINED = "joined"
 LEFT = "left"
-"""Notes of the records by which a trace tells when this node was of a room."""
+"""Notes of the records by which a trace shows when this node was in a room."""
 
 
-class Room:
+class DepartureOver(Notice, frozen=True, gc=False):
+    """A room that the application has left can be forgotten: another peer knows of the leave."""
+
+    room: TopicId
+
+
+class _Seen(Struct):
+    """The state of a room when it last acted on changes."""
+
+    control: tuple[EventId, ...] = ()
+    events: int = 0
+    relays: tuple[PeerId, ...] = ()
+    joined: dict[AuthorId, None] = {}
+    is_present: bool = False
+    is_active: bool = False
+
+
+class Room(Parts):
     """A room that this node is in, was in, or is joining."""
 
-    def __init__(self, parts: Parts) -> None:
-        self.parts = parts
-        self._out = parts.out
-        self.id = parts.id
-        self.context = parts.context
-        self.config = parts.config
-        self.control = parts.control
-        self.dag = parts.dag
-        self.guests = parts.guests
-        self.flood = parts.flood
-        self.intake = parts.intake
-        self.serving = parts.serving
-        self.sync = parts.sync
-        self.ledger = parts.ledger
-        self.receipts = parts.receipts
-        self.neighbors = parts.neighbors
-        self.relays = parts.relays
-        self.chunks = parts.chunks
-        self.passing = Passing(parts)
-        self.taking = Taking(parts, self.passing)
-        self.meeting = Meeting(parts, self.passing, self.taking)
-        self.announcing = Announcing(parts, self.meeting)
-        self.answering = Answering(parts, self.taking)
-        self.catching_up = CatchingUp(parts, self.passing, self.taking)
-        self._relay_notices = RelayNotices(parts, self.passing, self.taking)
-        secrecy = parts.secrecy
-        self.guarding = None if secrecy is None else Guarding(parts, self.passing, secrecy)
-        """The keeper of the room's keys; None if it is not encrypted."""
-        self._seen_control: tuple[EventId, ...] = ()
-        self._seen_events = 0
-        self._seen_relays: tuple[PeerId, ...] = ()
-        self._seen_joined: dict[AuthorId, None] = {}
-        self._was_present = self._was_active = False
+    def __init__(self, create: Verified, setting: Setting) -> None:
+        super().__init__(create, setting)
+        self.passing = Passing(self)
+        self.taking = Taking(self, self.passing)
+        self.handshake = Handshake(self, self.passing, self.taking)
+        self.announcements = HeadAnnouncements(self, self.handshake)
+        self.backfill_server = BackfillServer(self, self.taking)
+        self.backfill_client = BackfillClient(self, self.passing, self.taking)
+        self._relay_notices = RelayNotices(self, self.passing, self.taking)
+        self.maintenance = None if self.group is None else GroupMaintenance(self, self.passing, self.group)
+        """The maintenance of the room's keys; None if it is not encrypted."""
+        self._seen = _Seen()
         self.is_open = True
-        """Whether the node runs: once it stops nothing begins again, while its links go one by one."""
+        """Whether the node runs. False once it stops: as its links close one by one, nothing begins again."""
 
     @property
     def view(self) -> View:
-        """The state as it is now."""
+        """The current state."""
         return self.control.view()
 
     @property
     def membership(self) -> Membership:
-        """How we stand to it."""
+        """Our own membership."""
         return self.view.membership(self.context.author)
 
     @property
     def is_active(self) -> bool:
-        """Whether we are in it."""
+        """Whether we have joined the room."""
         return self.membership is Membership.JOIN
 
     @property
     def is_present(self) -> bool:
-        """Whether others are to find us: we are in it, or have left and nobody knows it yet."""
-        return self.is_active or self.parts.memory.leaving or self.parts.memory.lacks_control
+        """Whether others should find us: we have joined, or have left and no other peer knows it, or cannot
+        tell because control events are damaged."""
+        return self.is_active or self.memory.leaving or self.memory.lacks_control
+
+    @property
+    def is_departed(self) -> bool:
+        """Whether the application has left: the room stays here only until another peer knows it."""
+        return self.memory.departed_at is not None
+
+    @property
+    def is_revoked(self) -> bool:
+        """Whether this device was revoked in the room."""
+        return self.view.is_revoked(self.context.author, self.context.device)
+
+    @property
+    def others(self) -> int:
+        """The number of other people who have joined the room, without relays."""
+        view, ours = self.view, self.context.author
+        return sum(one != ours and not view.is_relay_person(one) for one in view.joined())
+
+    @property
+    def owes_leave(self) -> bool:
+        """Whether we have left, no other peer is known to know it, and there is one that should."""
+        somebody = self.others > 0 or self.neighbors.knows_device_of(self.context.author)
+        return self.memory.leaving and somebody
 
     def begin(self, create: Verified, now: float) -> None:
         """Take the first event of a room that is new here."""
         self.intake.take(Arrival(create, None, 0, 0), now)
-        self.parts.note_event(create.events[0])
+        self.note_event(create.events[0])
 
     def load(self, now: float) -> None:
         """Read the room back from the store."""
-        placed = self.parts.load(now)
-        self._seen_control = self.control.heads
-        self._seen_joined = dict.fromkeys(self.view.joined())
-        self._seen_events = len(self.dag)
-        self._was_present, self._was_active = self.is_present, self.is_active
+        placed = self.recall(now)
+        self._seen.control = self.control.heads
+        self._seen.joined = dict.fromkeys(self.view.joined())
+        self._seen.events = len(self.dag)
+        self._seen.is_present, self._seen.is_active = self.is_present, self.is_active
         self.passing.pass_on(placed, now)
         self.settle(now)
 
     def settle(self, now: float) -> None:
-        """Do what the use of relays asks for, and act on a changed state, until nothing follows."""
+        """Act on notices of the relay client and on a changed state, until nothing more follows."""
         while True:
             self._handle_notices(now)
-            before = self._out.mark()
+            before = self.out.mark()
             if self.is_open:
                 self._act_on_changes(now)
-            if self._out.mark() == before:
+            if self.out.mark() == before:
                 return
 
     def _handle_notices(self, now: float) -> None:
-        """Do what the use of relays asks for; what comes of it stands where it was told."""
-        if not self._out.has_notices:
+        """Act on notices of the relay client; the effects of each take the place of the notice."""
+        if not self.out.has_notices:
             return
-        for said in self._out.take_said():
+        for said in self.out.take_said():
             if isinstance(said, RelayNotice):
                 self._relay_notices.handle(said, now)
-                self._handle_notices(now)  # What comes of one comes before the next.
+                self._handle_notices(now)  # The effects of one notice come before the next.
             elif isinstance(said, Notice):
-                self._out.notify(said)
+                self.out.notify(said)
             else:
-                self._out.add(said)
+                self.out.add(said)
 
     # Links.
 
     def start(self, now: float) -> None:
-        """Turn to everyone who is known: members and relays at once; the first that answers helps."""
+        """Dial all known members and relays at once; the first that answers is used."""
         if not self.is_present:
             return
         named = self._named_relays()
         self.neighbors.set_relays(named, now)
         self.neighbors.start(now)
+        self.dismissals.start()
         self.ledger.start(now)
         self.relays.set_relays(named, now)
         for peer in self.context.links:
             self.handle_link_up(peer, now)
-        self.announcing.arm(self.config.announce_period)
+        self.announcements.arm(self.config.announce_period)
 
     def stop(self, now: float) -> None:
-        """Let go of everyone."""
-        self._was_present = False
+        """Release all links: the node stops, or we have left."""
+        self._seen.is_present = False
         self.guests.by_peer.clear()
         self.flood.neighbors.clear()
         self.sync.stop()
         self.receipts.stop()
         self.relays.stop()
+        self.dismissals.stop()
         self.neighbors.stop(now)
         self.chunks.stop()
-        self.announcing.stop()
-        if self.guarding is not None:
-            self.guarding.stop()
+        self.announcements.stop()
+        if self.maintenance is not None:
+            self.maintenance.stop()
+
+    def decline_waiting(self) -> None:
+        """Decline the commands that still wait: the application has left."""
+        self.chunks.stop()
+        if self.maintenance is not None:
+            self.maintenance.stop()
 
     def handle_link_up(self, peer: PeerId, now: float) -> None:
         """Greet a device that is known to be of the room, now that its link is open."""
         if not self.is_present or peer == self.context.peer:
             return
-        if self.neighbors.knows(peer) or self.view.is_relay(peer):
-            # A greeting first: whoever is asked for something must know who asks.
-            self.meeting.approach(peer)
+        if peer in self.dismissals:
+            self.handshake.dismiss(peer)
+            self.announcements.arm(self.config.announce_delay)  # By then the relay knows.
+        elif self.neighbors.knows(peer) or self.view.is_relay(peer):
+            # A greeting first: a peer answers requests only if it knows the asker.
+            self.handshake.approach(peer)
         self.relays.handle_link_up(peer, now)
 
     def handle_link_down(self, peer: PeerId, now: float) -> None:
-        """Go on without a device whose link is gone."""
-        self.guests.down(peer)
+        """Forget all that concerns the open link of a device, now that it is gone."""
+        self.guests.handle_link_down(peer)
         self.flood.unlinked(peer)
-        self.serving.down(peer)
+        self.backfill_server.handle_link_down(peer)
         self.taking.handle_link_down(peer)
-        self.meeting.handle_link_down(peer)
-        self.catching_up.forget_pages(peer)
+        self.handshake.handle_link_down(peer)
+        self.backfill_client.forget_pages(peer)
         self.intake.order.remove_source(peer, now)
         self.sync.handle_link_down(peer)
         self.neighbors.handle_link_down(peer, now)
         self.relays.handle_link_down(peer, now)
-        self.chunks.remove_source(peer)
+        self.chunks.remove_source(peer, now)
 
     def handle_greet(self, peer: PeerId, greet: Greet, now: float) -> None:
-        """Meet somebody who says that it is of the room."""
+        """Admit a peer that greets as a member or relay of the room, or refuse it."""
         was_here = peer in self.guests.by_peer
-        if not self.is_present and not self.meeting.does_not_know(peer, greet):
-            self.meeting.answer_outside(peer, greet)
+        if not self.is_present and not self.handshake.is_unaware_of_leave(peer, greet):
+            self.handshake.answer_outside(peer, greet)
             return
         try:
-            guest = self.guests.greeted(peer, greet, now)
+            guest = self.guests.admit(peer, greet, now)
         except RemoteError as error:
-            if self.parts.memory.lacks_control:
-                self.meeting.ask_control(peer)
+            if self.memory.lacks_control:
+                self.handshake.ask_control(peer)
                 return
             self.taking.refuse(peer, None, error.reason, error.detail)
-            self.meeting.hear_out(peer, greet, error.reason)
+            self.handshake.ask_former_member(peer, greet, error.reason)
             return
         if not guest.relay:
             self.flood.up(peer)
             contact = Contact(peer, greet.hints)
             self.neighbors.handle_greeting(peer, contact, guest.person, now)
         self.neighbors.add(greet.contacts, now)
-        if self.meeting.is_due(peer, greet):
-            self.meeting.greet(peer, answer=True)
+        if self.handshake.is_due(peer, greet):
+            self.handshake.greet(peer, answer=True)
         if not guest.greeted:
             guest.greeted = True
             for receipt in self.receipts.all():
-                self._out.committed.send(peer, receipt)
+                self.out.committed.send(peer, receipt)
         if not was_here:
             self.intake.order.add_source(peer, now)
-            self.catching_up.ask_back(peer, now)
+            self.backfill_client.ask_back(peer, now)
         if not guest.relay and all(map(self.dag.satisfies, guest.heads)):
-            self.parts.memory.newcomer = False  # Whatever this member has, we have.
+            self.memory.newcomer = False  # We have all events that this member has.
         self.sync.compare(peer, guest)
-        self.chunks.add_source(peer)
 
     # Events of others.
 
     def handle_data(self, peer: PeerId, data: Data, now: float) -> None:
-        """Take an event on its way among those who are online."""
+        """Take in an event that a peer floods."""
         cards = () if data.card is None else (data.card,)
         self.taking.take((data.unit,), cards, peer, now, data.hops, data.age_us)
         if peer not in self.guests.by_peer and self.is_active:
-            self.meeting.answer_stranger(peer, data)
+            self.handshake.answer_stranger(peer, data)
 
-    # Questions and answers.
+    # Requests and answers.
 
     def handle_refused(self, peer: PeerId, message: RefusedMessage, now: float) -> None:
-        """Note that a peer does not take an event of ours, or has nothing to say to us."""
+        """Note that a peer refuses an event of ours, or refuses us."""
         guest = self.guests.by_peer.get(peer)
         note = message.detail[:100]
-        self._out.record(
+        self.out.record(
             Record(Kind.DROPPED, self.id, message.event, peer=peer, reason=message.reason, note=note)
         )
         if guest is not None and message.event is not None:
@@ -253,71 +288,83 @@ class Room:
         known = guest is not None or self.neighbors.knows(peer) or self.view.is_relay(peer)
         known = known or peer in self.taking.asked
         if message.event is None and self.is_present and known:
-            self.meeting.answer_refusal(peer, message.reason, now)
+            self.handshake.answer_refusal(peer, message.reason, now)
 
     def handle_receipt(self, peer: PeerId, receipt: RoomReceipt, now: float) -> None:
-        """Take somebody's word of how far it is."""
+        """Take in the receipt of a member."""
         if peer in self.guests.by_peer:
             self.passing.handle_receipt(peer, receipt, now)
         else:
             self.taking.reject_unasked(peer, "RoomReceipt")
 
-    # Joining.
+    def reject_as_no_relay(self, peer: PeerId, message: RoomTopicMessage, now: float) -> None:
+        """Record a message that only a relay of the room takes."""
+        note = f"{type(message).__name__}: this node is no relay of it"
+        self.out.record(Record(Kind.REJECTED, self.id, peer=peer, reason=Reason.NOT_A_RELAY, note=note))
 
-    def joining_drafts(self, membership: Membership, ticket: Ticket | None) -> list[Draft]:
-        """Our own membership."""
+    # Our own membership.
+
+    def leave(self, now: float) -> Declined | None:
+        """Leave the room if we have joined it; return why the leave cannot be published, if so."""
+        if not self.is_active:
+            return None
+        _, declined = self.passing.say(self.membership_drafts(Membership.LEAVE), now)
+        self.settle(now)
+        return declined
+
+    def membership_drafts(self, membership: Membership, ticket: Ticket | None = None) -> list[Draft]:
+        """Draft the event that sets our own membership."""
         key = member_key(self.context.author)
         return [Draft(MEMBER, key, body_of(Member(membership, None, ticket)))]
 
-    def introduce(self, join: Verified, to: PeerId | None, now: float) -> None:
-        """Show our join to whoever has shown us the room, and greet."""
+    def introduce(self, to: PeerId | None, heads: tuple[EventId, ...], now: float) -> None:
+        """Show our join or knock to the peer that has shown us the room up to these heads, and greet it."""
         if self.is_active:
             self.start(now)
         if to is None or self.view.is_relay(to):
             return
-        data = Data(join.unit, 1, 0, int(now * 1_000_000), self.context.card)
-        self._out.committed.send(to, data)
-        self._out.committed.send(to, self.meeting.greeting(answer=False))
+        self.handshake.show_membership(to, heads, now)
+        self.out.committed.send(to, self.handshake.greeting(answer=False))
 
-    def introduce_again(self, to: PeerId, now: float) -> None:
-        """Show our join once more: nobody has answered it, and it, or the answer, may be lost."""
+    def introduce_again(self, to: PeerId, heads: tuple[EventId, ...], now: float) -> None:
+        """Show our join once more: no peer has answered, as the join or the answer may be lost."""
         if not self.view.is_relay(to):
-            self.meeting.show_join(to, now)
-            self.meeting.greet(to, answer=False)
+            self.handshake.show_membership(to, heads, now)
+            self.handshake.greet(to, answer=False)
 
     # Timers.
 
     def handle_deadline(self, seq: int) -> None:
-        """Tell whoever reads if an event of ours has not arrived everywhere by its deadline."""
+        """Tell subscribers if an event of ours has not arrived everywhere by its deadline."""
         late = self.ledger.handle_deadline(seq)
         if late is not None:
-            self.parts.readers.tell_overdue(late)
+            self.subscriptions.tell_overdue(late)
 
-    def guard(self, act: Callable[[Guarding], None]) -> None:
-        """See to the room's keys, if anything can be said."""
-        if self.guarding is None:
+    def maintain_group(self, act: Callable[[GroupMaintenance, float], None], now: float) -> None:
+        """Maintain the room's group of keys; a refusal undoes the step and is recorded."""
+        if self.maintenance is None:
             return
-        before = self._out.mark()
+        before = self.out.mark()
         try:
-            act(self.guarding)
+            act(self.maintenance, now)
         except Refused as error:
-            self._out.forget_since(before)
+            self.out.forget_since(before)
             note = f"group: {error.detail[:80]}"
-            self._out.record(Record(Kind.DROPPED, self.id, reason=error.reason, note=note))
+            self.out.record(Record(Kind.DROPPED, self.id, reason=error.reason, note=note))
 
     def handle_dial_failed(self, peer: PeerId, reason: Reason, now: float) -> None:
-        """Turn to others, where a link could not be opened."""
+        """Try other devices or relays in the place of one that could not be dialled."""
         self.neighbors.handle_dial_failed(peer, now)
         self.relays.handle_dial_failed(peer, reason, now)
 
     def handle_notice(self, notice: OverlayNotice, now: float) -> None:
-        """Approach a neighbour that an overlay names."""
+        """Note an overlay's notice of neighbours, and greet a new one."""
         self.neighbors.handle_notice(notice, now)
         if isinstance(notice, NeighborUp) and notice.peer not in self.guests.by_peer:
-            self.meeting.approach(notice.peer)
+            self.handshake.approach(notice.peer)
 
     def settle_nearby(self, now: float) -> None:
-        """Follow a change of what may be said on local networks: where nothing may, those there are gone."""
+        """Apply a change of the rooms that are allowed on local networks: drop or greet the devices there."""
         there = self.neighbors.beside
         self.neighbors.settle(now)
         beside = self.neighbors.beside
@@ -325,80 +372,115 @@ class Room:
             self.handle_link_down(peer, now)
         for peer in beside:
             if peer not in there:
-                self.meeting.approach(peer)
+                self.handshake.approach(peer)
 
-    # What follows from a change of state.
+    # Reactions to a change of state.
 
     def _act_on_changes(self, now: float) -> None:
-        """Act on the state if it is another than before."""
-        if self.relays.up != self._seen_relays:
-            self._seen_relays = self.relays.up
-            self.chunks.use_relays(self._seen_relays, now)
-        if self.parts.memory.overflowed and 2 * len(self.intake.order) <= self.config.waiting_events:
-            self.parts.memory.overflowed = False
+        """Act on changes of the state, of the links and of the history."""
+        if self.relays.up != self._seen.relays:
+            self._seen.relays = self.relays.up
+            self.chunks.offers.use_relays(self._seen.relays, now)
+        if self.memory.overflowed and 2 * len(self.intake.order) <= self.config.waiting_events:
+            self.memory.overflowed = False
             self.passing.pass_on(self.intake.offer_again(now), now)
             self.relays.read_anew()
-        self.passing.reveal(now)
-        grown = len(self.dag) > self._seen_events
-        self._seen_events = len(self.dag)
+        self.passing.reveal_hidden()
+        grown = len(self.dag) > self._seen.events
+        self._seen.events = len(self.dag)
         if grown and self.is_present:
-            self.announcing.arm(self.config.announce_delay)
-        changed = self.control.heads != self._seen_control
-        self._seen_control = self.control.heads
+            self.announcements.arm(self.config.announce_delay)
+        changed = self.control.heads != self._seen.control
+        self._seen.control = self.control.heads
         if changed:
             self._expel(now)
-            self._look_at_ourselves()
+            self._note_own_membership()
         if not self.is_present:
-            if self._was_present:
-                self.stop(now)
+            self._stop_if_left(now)
             return
-        if not self._was_present:
-            self._was_present = True
+        if not self._seen.is_present:
+            self._seen.is_present = True
             self.start(now)
-        speaks = not self.parts.memory.lacks_control and self.parts.silenced(now) is None
-        if self.guarding is not None and speaks:
-            self.guarding.act_on_changes(now)
+        if not self.memory.lacks_control and self.silenced(now) is None:
+            self._leave_again(now)
+            if self.maintenance is not None:
+                self.maintenance.act_on_changes(now)
         if not changed:
             return
-        for peer, greet in self.guests.admitted():
+        for peer, greet in self.guests.take_admitted():
             self.handle_greet(peer, greet, now)
         named = self._named_relays()
+        self._dismiss(named, now)
         self.neighbors.set_relays(named, now)
         self.relays.set_relays(named, now)
 
-    def _look_at_ourselves(self) -> None:
-        """If we have left, by a word of this device, others have to learn it before we are gone."""
+    def _stop_if_left(self, now: float) -> None:
+        """Stop if we have not stopped yet: we have left, and another peer knows it."""
+        if self._seen.is_present:
+            self.stop(now)
+            if self.is_departed:
+                self.out.notify(DepartureOver(self.id))
+
+    def _dismiss(self, named: tuple[Contact, ...], now: float) -> None:
+        """Seek the relays that this device dropped: one that is offline has to be told."""
+        view, dismissals = self.view, self.dismissals
+        for contact in named:
+            dismissals.remove(contact.peer)
+        still = {contact.peer for contact in named}
+        for relay in self.relays.status():
+            if relay.relay in still:
+                continue
+            put_out = view.relay_of(relay.relay)  # It is named, but its person is no member any more.
+            place = RELAY, to_text(Sort.DEVICE, relay.relay)
+            fact = view.get(place if put_out is None else (MEMBER, member_key(put_out.person)))
+            if fact is not None and fact.device == self.context.device:
+                dismissals.add(Contact(relay.relay, relay.hints), fact.id, now)
+
+    def _leave_again(self, now: float) -> None:
+        """Publish our leave again if its event was damaged on our disk and no other peer had it."""
+        if not (self.is_departed and self.is_active):
+            return
         own = self.view.get((MEMBER, member_key(self.context.author)))
-        memory = self.parts.memory
+        if own is not None and own.device == self.context.device:
+            self.passing.say(self.membership_drafts(Membership.LEAVE), now)
+
+    def _note_own_membership(self) -> None:
+        """Note whether we have left by an event of this device, which others have to learn before we stop."""
+        own = self.view.get((MEMBER, member_key(self.context.author)))
+        memory = self.memory
         if self.is_active:
             memory.leaving = False
-        elif self._was_active and own is not None and own.device == self.context.device:
+            if self.is_departed and own is not None and own.device != self.context.device:
+                self.out.notify(DepartureOver(self.id))  # Another device of ours joined, and knows of it.
+        elif self._seen.is_active and own is not None and own.device == self.context.device:
             memory.leaving = self.membership is Membership.LEAVE and own.sender == self.context.author
-        if self.is_active != self._was_active:
-            self._was_active = self.is_active
-            self._out.record(Record(Kind.CONTROL, self.id, note=JOINED if self.is_active else LEFT))
+            if memory.leaving:
+                self.announcements.arm(self.config.announce_delay)  # Answers show whether a peer knows it.
+        if self.is_active != self._seen.is_active:
+            self._seen.is_active = self.is_active
+            self.out.record(Record(Kind.CONTROL, self.id, note=JOINED if self.is_active else LEFT))
 
     def _expel(self, now: float) -> None:
-        """Have nothing more to do with whoever is no longer of the room, here or away."""
+        """Drop the receipts, devices and links of people who are no longer in the room."""
         joined = dict.fromkeys(self.view.joined())
-        for person in self._seen_joined:
+        for person in self._seen.joined:
             if person not in joined and person != self.context.author:
                 self.receipts.forget(person)
                 self.neighbors.expel(person, now)
         for person in joined:
-            if person not in self._seen_joined:
+            if person not in self._seen.joined:
                 self.neighbors.admit(person, now)
-        self._seen_joined = joined
-        for peer in self.guests.expel():
+        self._seen.joined = joined
+        for peer in self.guests.expel_outsiders():
             self.flood.down(peer)
-            self.serving.down(peer)
+            self.backfill_server.handle_link_down(peer)
             self.sync.handle_link_down(peer)
             self.intake.order.remove_source(peer, now)
-            self.chunks.remove_source(peer)
+            self.chunks.remove_source(peer, now)
             self.neighbors.expel(peer, now)
 
     def _named_relays(self) -> tuple[Contact, ...]:
-        """Relays that are named and have joined: before that they cannot serve yet."""
+        """Return the relays that the state names and that have joined: before that they cannot serve."""
         view = self.view
         return tuple(
             Contact(peer, relay.hints)
@@ -408,7 +490,7 @@ class Room:
 
 
 class RelayNotices:
-    """Acts on the notices of one room's use of relays."""
+    """Acts on the notices of one room's relay client."""
 
     def __init__(self, parts: Parts, passing: Passing, taking: Taking) -> None:
         self._parts = parts
@@ -416,25 +498,25 @@ class RelayNotices:
         self._taking = taking
 
     def handle(self, notice: RelayNotice, now: float) -> None:
-        """Do what a notice asks for; further notices may come of it."""
+        """Act on a notice, which may cause further notices."""
         parts, relays = self._parts, self._parts.relays
         match notice:
             case Page():
                 self._take_page(notice, now)
             case GiveUnsent(relay, limit):
                 unsent = [each for each in parts.ledger.unkept() if relays.takes(relay, each)]
-                relays.send_unsent(relay, self._parcels(unsent[:limit]), len(unsent) > limit, now)
+                relays.send_unsent(relay, self._parcels(unsent[:limit]), len(unsent) > limit)
             case GiveMissing(relay, event, missing):
-                relays.send_missing(relay, event, self._parcels(missing), now)
+                relays.send_missing(relay, event, self._parcels(missing))
             case Behind(relay, heads):
                 beyond = parts.control.between(heads)[: parts.config.page_events]
                 relays.send_to(relay, self._parcels(beyond), now)
                 if not heads:
-                    # It refused us: it lacks our join, or it knows why we are in the room no longer.
+                    # It refused us: it lacks our join, or it knows why we were removed from the room.
                     parts.sync.ask_control(relay, parts.context.card)
             case Kept(relay, event):
                 if event == parts.author.prev:
-                    parts.memory.leaving = False  # If we have left, this is what we said last.
+                    parts.memory.leaving = False  # If we have left, the leave is our last event.
                 parts.ledger.note_kept((event,), relay, now)
             case NotKept(relay, event, reason):
                 parts.ledger.note_relay_refusal(event, relay, reason, now)
@@ -449,8 +531,124 @@ class RelayNotices:
             self._passing.handle_receipt(page.relay, receipt, now)
         for gone in page.tombstones:
             self._parts.ledger.note_expiry((gone.event,), page.relay, gone.reason, now)
-        self._parts.relays.confirm_page(page, self._parts.control.heads, now)
+        self._parts.relays.confirm_page(page, self._parts.control.heads)
 
     def _parcels(self, events: Iterable[EventId]) -> list[Parcel]:
         parcels = map(self._passing.parcel, events)
         return [parcel for parcel in parcels if parcel is not None]
+
+
+_ROOMS = "room.open"
+
+
+class DepartureEndDue(RoomTimer, frozen=True, gc=False):
+    """Timer: no other peer that should know of our leave was reached in time."""
+
+
+def _write_create(store: Store, create: Verified) -> None:
+    """Write a room's first event into its damaged place in the log."""
+    event, room = create.events[0], TopicId(create.head)
+    at = store.log.kept(room).oldest or 0.0
+    raw = encode_unit(create.unit)
+    store.log.append(Entry(room, event.author, event.device, event.seq, 1, event.id, at, raw))
+
+
+class RoomRegistry:
+    """The open rooms of a node."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.by_id: dict[TopicId, Room] = {}
+        self.by_subscription: dict[int, Room] = {}
+        self.get = self.by_id.get
+        """Return the room of an id, if it is open, else None."""
+
+    def __iter__(self) -> Iterator[Room]:
+        return iter(list(self.by_id.values()))
+
+    def find(self, room: TopicId) -> Room | None:
+        """Return the room of this id; None if it is not open, or the application has left it."""
+        known = self.by_id.get(room)
+        return None if known is None or known.is_departed else known
+
+    def open(self, create: Verified, newcomer: bool, now: float) -> Room:
+        """Open a room that is new to this node, or was forgotten while its log was kept."""
+        store = self.setting.context.store
+        was_here = store.log.get(create.head) is not None
+        room = self.by_id[TopicId(create.head)] = Room(create, self.setting)
+        store.cells.put(_ROOMS, room.id, encode_unit(create.unit))
+        if was_here:
+            room.load(now)
+            return room
+        room.memory.newcomer = newcomer
+        room.begin(create, now)
+        return room
+
+    def reopen(self, now: float) -> None:
+        """Read the rooms of the node back from the store."""
+        store, out = self.setting.context.store, self.setting.out
+        for key, copy in list(store.cells.scan(_ROOMS)):
+            entry = store.log.get(EventId(key))
+            if entry is None and not copy:
+                note = "its create event is not in the store"
+                out.record(Record(Kind.DROPPED, TopicId(key), note=note))
+                continue
+            create = recall_unit(decode_unit(copy if entry is None else entry.raw))
+            if entry is None:
+                _write_create(store, create)
+                note = "its create event, mended by a copy"
+                out.record(Record(Kind.RESYNC, TopicId(key), create.head, reason=Reason.DAMAGED, note=note))
+            elif not copy:  # Stored by a version that made no copy of it.
+                store.cells.put(_ROOMS, key, entry.raw)
+            room = self.by_id[TopicId(key)] = Room(create, self.setting)
+            room.load(now)
+            if room.is_departed:
+                self._set_timer(room, now)
+
+    def depart(self, room: Room, now: float) -> float | None:
+        """Forget a room that was left: at once, or when another peer knows of the leave.
+
+        Returns the time until which this node waits for that; None if the room was forgotten at once.
+        """
+        if not room.owes_leave:
+            self.forget(room, now)
+            return None
+        self._end_subscriptions(room)
+        room.decline_waiting()
+        room.memory.departed_at = now
+        self._set_timer(room, now)
+        return self.departure_end(room)
+
+    def departure_end(self, room: Room) -> float:
+        """Return the time at which to stop seeking a peer that should know of our leave."""
+        return (room.memory.departed_at or 0.0) + room.config.leave_patience
+
+    def end_departure(self, room: Room, now: float) -> None:
+        """Forget a room that was left without any peer knowing it, if its time is over."""
+        if self.departure_end(room) > now:
+            self._set_timer(room, now)
+            return
+        note = "nobody was in reach who should hear that we left"
+        self.setting.out.record(Record(Kind.EXPIRED, room.id, reason=Reason.TIMEOUT, note=note))
+        self.forget(room, now)
+
+    def forget(self, room: Room, now: float) -> None:
+        """Close and forget a room; its log stays."""
+        del self.by_id[room.id]
+        self.setting.context.store.cells.delete(_ROOMS, room.id)
+        room.stop(now)
+        if room.is_departed:
+            self.setting.out.cancel_timer(DepartureEndDue(room.id))
+        room.memory.leaving, room.memory.departed_at = False, None
+        room.dismissals.forget()
+        self._end_subscriptions(room)
+
+    def _set_timer(self, room: Room, now: float) -> None:
+        # Never longer than the configured patience, whatever the clock says.
+        left = min(self.departure_end(room) - now, room.config.leave_patience)
+        self.setting.out.set_timer(max(left, 0.0), DepartureEndDue(room.id))
+
+    def _end_subscriptions(self, room: Room) -> None:
+        for subscription in [number for number, of in self.by_subscription.items() if of is room]:
+            del self.by_subscription[subscription]
+            room.subscriptions.remove(subscription)

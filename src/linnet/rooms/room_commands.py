@@ -1,15 +1,21 @@
-"""What the application asks of rooms: each command answered once."""
+"""Handles the commands about rooms: each is answered once, and most become events of our own."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import TypeVar, assert_never
+
+from msgspec.structs import replace
 
 from linnet.core.errors import Refused, RemoteError
-from linnet.core.ids import Contact, EventId, TopicId
+from linnet.core.ids import AuthorId, Contact, PeerId, TopicId
+from linnet.core.inputs import LinkUp
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined, Done
-from linnet.machine.part import Part, on_command, on_timer
-from linnet.rooms.adding_relay import AddingRelay, RelayAnswerDue, RelayRepeatDue
+from linnet.identity.text import Sort, to_text
+from linnet.machine.commands import Declined
+from linnet.machine.part import Part, on_command, on_input, on_message, on_timer
+from linnet.rooms.auth.room_state import View
 from linnet.rooms.commands import (
     AddRelay,
     CreateRoom,
@@ -18,13 +24,16 @@ from linnet.rooms.commands import (
     ExamineSecurity,
     ExamineState,
     FetchChunk,
-    ForgetRoom,
-    JoinRoom,
     KeepChunk,
+    LeaveRoom,
+    LedgerIs,
     MakeTicket,
+    Reading,
     ReadRoom,
     Redact,
     RevokeInRoom,
+    RoomLeft,
+    RoomMade,
     SendToRoom,
     SetLevel,
     SetMembership,
@@ -33,35 +42,89 @@ from linnet.rooms.commands import (
     SetRule,
     SetState,
     ShareHistory,
+    TicketMade,
 )
-from linnet.rooms.content import CREATORS, HISTORY, ROOM_VERSION, Create, Membership
-from linnet.rooms.encryption.history import history_bodies
-from linnet.rooms.encryption.security import security_of
-from linnet.rooms.event_builder import check_limits, found
-from linnet.rooms.governing import Draft, Governing, drafts_of, founding
-from linnet.rooms.inviting import ticket_of
-from linnet.rooms.joining import JoinEndDue, Joining, JoinRepeatDue
+from linnet.rooms.encryption.group_maintenance import GroupMaintenance
+from linnet.rooms.encryption.room_group import history_bodies
+from linnet.rooms.event_positions import Draft, check_limits, found
+from linnet.rooms.event_types import (
+    CONTROL_KINDS,
+    CREATORS,
+    GROUP,
+    HISTORY,
+    JOIN_RULES,
+    MEMBER,
+    NAME,
+    POWER,
+    REDACTION,
+    RELAY,
+    RETENTION,
+    REVOCATION,
+    ROOM_VERSION,
+    TOPIC,
+    Create,
+    JoinRule,
+    JoinRules,
+    Member,
+    Membership,
+    Power,
+    Redaction,
+    Relay,
+    Retention,
+    Revoked,
+    body_of,
+    member_key,
+)
+from linnet.rooms.invitations import issue_ticket
 from linnet.rooms.messages import RelayAnswer
-from linnet.rooms.registry import Registry
-from linnet.rooms.results import LedgerIs, Reading, RoomMade
-from linnet.rooms.room import Room
-from linnet.rooms.status import CALLED, state_of
+from linnet.rooms.relay_client.roster import RelayAnswerDue, RelayQuestion, RelayRepeatDue
+from linnet.rooms.room import Room, RoomRegistry
+from linnet.rooms.room_status import name_of, security_of, state_of
+from linnet.trace.records import Kind, Record
 
-_NOTHING = EventId(bytes(32))
+Governing = (
+    SetMembership
+    | SetPower
+    | SetLevel
+    | SetRule
+    | SetState
+    | SetRetention
+    | DropRelay
+    | SendToRoom
+    | Redact
+    | ShareHistory
+    | RevokeInRoom
+)
+
+P = TypeVar("P", bound=Governing)
 
 
-class Desk(Part):
-    """Takes commands about rooms. What cannot be answered at once waits in `joining` and `adding`."""
+def publishes(kind: type[P]) -> Callable[[RoomCommands, int, P, float], None]:
+    """Make a handler of commands of this type, which become events of our own."""
 
-    def __init__(self, registry: Registry) -> None:
+    @on_command(kind)
+    def handle(commands: RoomCommands, request: int, command: P, now: float) -> None:
+        commands.publish(request, command, now)
+
+    return handle
+
+
+class RoomCommands(Part):
+    """Carries out commands about rooms. Requests to relays wait in `adding` for their answers."""
+
+    def __init__(self, registry: RoomRegistry) -> None:
         self._registry = registry
         self._context = registry.setting.context
         self._out = registry.setting.out
-        self.joining: dict[TopicId, Joining] = {}
-        self.adding: dict[bytes, AddingRelay] = {}
-        """Questions to relays, by room and relay."""
+        self.adding: dict[bytes, RelayQuestion] = {}
+        """The open requests to relays, by room and relay."""
 
-    # Rooms that are founded and forgotten, and what is known of them.
+    def stop(self, now: float) -> None:
+        """Decline to add the relays that have not answered: the node stops."""
+        for adding in list(self.adding.values()):
+            self.end_relay_question(adding)
+
+    # Founding, leaving and examining rooms.
 
     @on_command(CreateRoom)
     def create_room(self, request: int, command: CreateRoom, now: float) -> None:
@@ -72,29 +135,42 @@ class Desk(Part):
         drafts = founding(command, context.author)
         for draft in drafts:
             check_limits(*draft)
-        content = Create(ROOM_VERSION, command.creators, context.entropy(16), command.newcomers)
+        # A room that everyone may join is not encrypted: everyone can read it.
+        secret = None if command.rule is JoinRule.PUBLIC else command.newcomers
+        content = Create(ROOM_VERSION, command.creators, context.entropy(16), secret)
         room = self._registry.open(found(context, content, now), newcomer=False, now=now)
         made, declined = room.passing.say(drafts, now)
         if declined is not None:
             raise Refused(declined.reason, declined.detail)
-        if room.guarding is not None:
-            room.guarding.found(now)
+        if room.maintenance is not None:
+            room.maintenance.found(now)
         room.start(now)
         room.settle(now)
         self._out.committed.reply(request, RoomMade(room.id, made[0].head))
 
-    @on_command(ForgetRoom)
-    def forget_room(self, request: int, command: ForgetRoom, now: float) -> None:
-        """Leave a room, and have nothing to do with it any more."""
+    @on_command(LeaveRoom)
+    def leave_room(self, request: int, command: LeaveRoom, now: float) -> None:
+        """Leave a room, and forget it once another peer knows."""
         room = self._room(command.room)
-        self._leave(room, now)
-        self._registry.forget(room, now)
-        self._out.committed.reply(request, Done())
+        others, neighbors, relays = room.others, len(room.guests.members), room.relays.up
+        declined = room.leave(now)
+        if declined is not None and not room.is_revoked:
+            raise Refused(declined.reason, declined.detail)
+        until = self._registry.depart(room, now)
+        if declined is not None:
+            left = RoomLeft(room.id, others, 0, (), None, declined.reason)
+        else:
+            left = RoomLeft(room.id, others, neighbors, relays, until)
+        self._out.committed.reply(request, left)
 
     @on_command(MakeTicket)
     def make_ticket(self, request: int, command: MakeTicket, now: float) -> None:
-        """Make a ticket by which others join a room."""
-        self._out.reply(request, ticket_of(self._room(command.room), command))
+        """Make a ticket by which others can join a room."""
+        room = self._room(command.room)
+        if command.expires_ms <= now * 1000:
+            detail = "nobody could join by an invitation that has expired: give it a lifetime above 0"
+            raise Refused(Reason.INVITATION_EXPIRED, detail)
+        self._out.reply(request, ticket_of(room, command))
 
     @on_command(ReadRoom)
     def read_room(self, request: int, command: ReadRoom, now: float) -> None:
@@ -102,7 +178,7 @@ class Desk(Part):
         room = self._room(command.room)
         if command.subscription in self._registry.by_subscription:
             raise Refused(Reason.IN_USE, f"there is a subscription {command.subscription} already")
-        readers = room.parts.readers
+        readers = room.subscriptions
         if command.name is not None and readers.is_named(command.name):
             raise Refused(Reason.IN_USE, f"the subscription {command.name!r} is being read already")
         resumed = readers.add(command)
@@ -112,17 +188,17 @@ class Desk(Part):
 
     @on_command(ExamineState)
     def examine_state(self, request: int, command: ExamineState, now: float) -> None:
-        """Tell the state of a room."""
+        """Reply with the state of a room."""
         self._out.reply(request, state_of(self._room(command.room)))
 
     @on_command(ExamineSecurity)
     def examine_security(self, request: int, command: ExamineSecurity, now: float) -> None:
-        """Tell how the keys of a room stand."""
+        """Reply with the state of a room's keys."""
         self._out.reply(request, security_of(self._room(command.room), now))
 
     @on_command(ExamineLedger)
     def examine_ledger(self, request: int, command: ExamineLedger, now: float) -> None:
-        """Tell what became of events of ours."""
+        """Reply with the fates of our events."""
         room, event = self._room(command.room), command.event
         fates = room.ledger.newest(command.limit) if event is None else (room.ledger.fates(event),)
         known = tuple(each for each in fates if each is not None)
@@ -132,100 +208,55 @@ class Desk(Part):
 
     @on_command(KeepChunk)
     def keep_chunk(self, request: int, command: KeepChunk, now: float) -> None:
-        """Keep a piece of an attachment."""
+        """Store a piece of an attachment."""
         self._room(command.room).chunks.keep_chunk(request, command, now)
 
     @on_command(FetchChunk)
     def fetch_chunk(self, request: int, command: FetchChunk, now: float) -> None:
         """Fetch a piece of an attachment."""
-        room = self._room(command.room)
-        room.chunks.fetch_chunk(request, command, room.parts.sources)
+        self._room(command.room).chunks.fetch_chunk(request, command, now)
 
     # Events of our own.
 
-    @on_command(SendToRoom)
-    def send_to_room(self, request: int, command: SendToRoom, now: float) -> None:
-        """Send messages to a room."""
-        self._say_sealed(request, command, now)
+    send_to_room = publishes(SendToRoom)
+    redact = publishes(Redact)
+    share_history = publishes(ShareHistory)
+    set_membership = publishes(SetMembership)
+    set_power = publishes(SetPower)
+    set_level = publishes(SetLevel)
+    set_rule = publishes(SetRule)
+    set_state = publishes(SetState)
+    set_retention = publishes(SetRetention)
+    drop_relay = publishes(DropRelay)
+    revoke_in_room = publishes(RevokeInRoom)
 
-    @on_command(Redact)
-    def redact(self, request: int, command: Redact, now: float) -> None:
-        """Take an event back."""
-        self._say_sealed(request, command, now)
-
-    @on_command(ShareHistory)
-    def share_history(self, request: int, command: ShareHistory, now: float) -> None:
-        """Show newcomers what was said before."""
-        self._say_sealed(request, command, now)
-
-    @on_command(SetMembership)
-    def set_membership(self, request: int, command: SetMembership, now: float) -> None:
-        """Invite, remove or ban a person, or leave."""
-        self._say(request, command, now)
-
-    @on_command(SetPower)
-    def set_power(self, request: int, command: SetPower, now: float) -> None:
-        """Say which level a room asks for what."""
-        self._say(request, command, now)
-
-    @on_command(SetLevel)
-    def set_level(self, request: int, command: SetLevel, now: float) -> None:
-        """Give a person a level."""
-        self._say(request, command, now)
-
-    @on_command(SetRule)
-    def set_rule(self, request: int, command: SetRule, now: float) -> None:
-        """Say who may join a room."""
-        self._say(request, command, now)
-
-    @on_command(SetState)
-    def set_state(self, request: int, command: SetState, now: float) -> None:
-        """Set a piece of a room's state."""
-        self._say(request, command, now)
-
-    @on_command(SetRetention)
-    def set_retention(self, request: int, command: SetRetention, now: float) -> None:
-        """Say how long relays keep the events of a room."""
-        self._say(request, command, now)
-
-    @on_command(DropRelay)
-    def drop_relay(self, request: int, command: DropRelay, now: float) -> None:
-        """Use a relay no longer in a room."""
-        self._say(request, command, now)
-
-    @on_command(RevokeInRoom)
-    def revoke_in_room(self, request: int, command: RevokeInRoom, now: float) -> None:
-        """Revoke a device in a room."""
-        self._say(request, command, now)
-
-    def _say(self, request: int, command: Governing, now: float) -> None:
-        """Say what a command asks for."""
+    def publish(self, request: int, command: Governing, now: float) -> None:
+        """Publish the events of a command; sealed ones wait until all members can have the key."""
         room = self._room(command.room)
-        self._carry_out(request, room, command, now)
+        if room.maintenance is None or not isinstance(command, SendToRoom | Redact | ShareHistory):
+            self._carry_out(request, room, command, now)
+        else:
+            self._say_sealed(request, room, room.maintenance, command, now)
         room.settle(now)
 
-    def _say_sealed(self, request: int, command: SendToRoom | Redact | ShareHistory, now: float) -> None:
-        """Say what is sealed in an encrypted room: once there are keys, and all who are to read have them."""
-        room = self._room(command.room)
-        guarding = room.guarding
-        if guarding is None:
-            self._say(request, command, now)
-            return
-        self._drafts(room, command)  # What makes no sense is refused at once.
+    def _say_sealed(
+        self, request: int, room: Room, maintenance: GroupMaintenance, command: Governing, now: float
+    ) -> None:
+        """Publish an event that is sealed, once all members can have its key."""
+        self._drafts(room, command)  # Refuses an invalid command at once.
         if not room.is_active:
             is_banned = room.membership is Membership.BAN
             raise Refused(Reason.BANNED if is_banned else Reason.NOT_A_MEMBER, "we are not in the room")
-        if room.view.is_revoked(self._context.author, self._context.device):
+        if room.is_revoked:
             raise Refused(Reason.CARD_REVOKED, "this device was revoked in the room")
-        if guarding.must_wait(now):
-            guarding.park(request, partial(self._carry_out, request, room, command), now)
+        if maintenance.must_wait(now):
+            maintenance.park(request, partial(self._carry_out, request, room, command), now)
         else:
-            guarding.prepare(now)
+            maintenance.prepare(now)
             self._carry_out(request, room, command, now)
-        room.settle(now)
 
     def _carry_out(self, request: int, room: Room, command: Governing, now: float) -> None:
-        """Say what a command asks for, and answer it."""
+        """Publish the events of a command, and reply to it."""
         made, declined = room.passing.say(self._drafts(room, command), now)
         deadline = command.deadline if isinstance(command, SendToRoom) else None
         if deadline is not None:
@@ -234,130 +265,14 @@ class Desk(Part):
         room.passing.answer(request, made, declined)
 
     def _drafts(self, room: Room, command: Governing) -> list[Draft]:
-        """The events that carry a command out."""
+        """Draft the events of a command."""
         if not isinstance(command, ShareHistory):
             return drafts_of(command, room.view)
-        secrecy = room.parts.secrecy
-        if secrecy is None:
+        group = room.group
+        if group is None:
             raise Refused(Reason.NOT_ALLOWED, "the room is not encrypted: whoever joins reads all of it")
-        shown = secrecy.opening.shareable(command.newest)
+        shown = group.messages.shareable(command.newest)
         return [Draft(HISTORY, None, body) for body in history_bodies(shown)]
-
-    # Joining.
-
-    def join_room(self, request: int, command: JoinRoom, now: float) -> None:
-        """Join a room, or try others of it where an invitation names them."""
-        known = self._registry.get(command.room)
-        if known is not None and known.is_active:
-            self._try_contacts(request, known, command, now)
-            return
-        if command.room in self.joining:
-            raise Refused(Reason.IN_USE, "this node is joining the room already")
-        if not command.contacts:
-            raise Refused(Reason.NO_ADDRESS, "nobody to ask: an invitation names members or relays")
-        contacts = tuple(each for each in command.contacts if not self._is_out_of_reach(each))
-        if not contacts:
-            detail = (
-                "beyond local networks this node has links to its proxies alone: join by an invitation that "
-                "names one as a relay"
-            )
-            raise Refused(Reason.NO_ADDRESS, detail)
-        card = self._context.card
-        joining = Joining(command.room, request, command.ticket, contacts, command.knock, card, self._out)
-        self.joining[command.room] = joining
-        if command.called is not None:
-            self._context.store.cells.put(CALLED, command.room, command.called.encode())
-        joining.begin(self._context.links, command.patience)
-
-    def _try_contacts(self, request: int, room: Room, command: JoinRoom, now: float) -> None:
-        """Try whoever is named with an address there, members and relays alike: we are in the room."""
-        contacts = tuple(
-            each
-            for each in command.contacts
-            if each.hints and each.peer != self._context.peer and not self._is_out_of_reach(each)
-        )
-        if not contacts:
-            raise Refused(
-                Reason.IN_USE, "this node is in the room already, and no address of others is named"
-            )
-        room.neighbors.add(contacts, now)
-        for contact in contacts:
-            room.relays.try_address(contact, now)
-            room.settle(now)
-        self._out.committed.reply(request, RoomMade(room.id, _NOTHING, len(contacts)))
-
-    def _is_out_of_reach(self, contact: Contact) -> bool:
-        only = self._registry.setting.only
-        return only is not None and contact.peer not in only
-
-    def say_join(self, joining: Joining, room: Room, now: float) -> None:
-        """Say that we join, or knock, now that we know the room's rules."""
-        membership = Membership.KNOCK if joining.knock else Membership.JOIN
-        made, declined = room.passing.say(room.joining_drafts(membership, joining.ticket), now)
-        if declined is not None:
-            self.end_join(joining, declined, now)
-            room.settle(now)
-            return
-        joining.joined = made[0].head
-        room.introduce(made[0], joining.answering, now)
-        room.settle(now)
-        joining.ask_again(self._context.links)
-
-    @on_timer(JoinRepeatDue)
-    def repeat_join(self, timer: JoinRepeatDue, now: float) -> None:
-        """Ask again who shows us a room, or answers our join: there was no answer for a while."""
-        joining = self.joining.get(timer.room)
-        if joining is None:
-            return
-        joining.ask_again(self._context.links)
-        room, peer = self._registry.get(joining.room), joining.answering
-        if joining.joined is not None and room is not None and peer in self._context.links:
-            room.introduce_again(peer, now)
-            room.settle(now)
-
-    @on_timer(JoinEndDue)
-    def give_up_join(self, timer: JoinEndDue, now: float) -> None:
-        """Decline a join whose time is over."""
-        joining = self.joining.get(timer.room)
-        if joining is None:
-            return
-        reason = joining.last_reason or Reason.TIMEOUT
-        detail = "nobody who was asked has shown the room" if reason is Reason.TIMEOUT else "refused"
-        if joining.joined is not None:
-            reason, detail = Reason.TIMEOUT, "nobody has said that our join is in the room"
-        self.end_join(joining, Declined(reason, detail), now)
-
-    def end_join(self, joining: Joining, result: Declined | None, now: float) -> None:
-        """End a join: somebody has taken it, or nobody will, and why."""
-        self.joining.pop(joining.room, None)
-        room = self._registry.get(joining.room)
-        if room is not None:
-            room.taking.asked.clear()
-        if result is None and room is not None:
-            self._stay_with_contacts(joining, room, now)
-        joining.end()
-        if result is not None and room is not None:
-            self._leave(room, now)
-            if joining.opened:
-                self._registry.forget(room, now)
-        self._out.committed.reply(
-            joining.request, result or RoomMade(joining.room, joining.joined or _NOTHING)
-        )
-
-    def _stay_with_contacts(self, joining: Joining, room: Room, now: float) -> None:
-        """Stay with the members who were asked, whoever of them, or a relay, has answered first."""
-        room.neighbors.add(joining.contacts.values(), now)
-        for peer in joining.contacts:
-            if peer in self._context.links and not room.view.is_relay(peer):
-                room.handle_link_up(peer, now)
-                room.settle(now)
-
-    def _leave(self, room: Room, now: float) -> None:
-        """Be in a room no longer, if we are."""
-        if room.is_active:
-            leave = SetMembership(room.id, self._context.author, Membership.LEAVE)
-            room.passing.say(drafts_of(leave, room.view), now)
-            room.settle(now)
 
     # Relays that are added.
 
@@ -367,22 +282,34 @@ class Desk(Part):
         room, relay = self._room(command.room), command.contact.peer
         if room.view.is_relay(relay):
             raise Refused(Reason.IN_USE, "it is a relay of this room already")
-        if self._is_out_of_reach(command.contact):
+        if self._registry.setting.is_out_of_reach(relay):
             detail = "beyond local networks this node has links to its proxies alone: name one of them"
             raise Refused(Reason.NOT_ALLOWED, detail)
         key = room.id + relay
         if key in self.adding:
             raise Refused(Reason.IN_USE, "it is being asked already")
-        ours = Contact(self._context.peer, room.parts.listens)
+        ours = Contact(self._context.peer, room.listens)
         contacts = (ours, *room.neighbors.contacts(8))
-        self.adding[key] = adding = AddingRelay(
-            room.id, request, command.contact, room.meeting.greeting(answer=True), contacts, self._out
+        self.adding[key] = adding = RelayQuestion(
+            request, command.contact, room.handshake.greeting(answer=True), contacts, self._out
         )
         adding.begin(self._context.links, command.patience)
 
-    def handle_relay_answer(self, adding: AddingRelay, answer: RelayAnswer, now: float) -> None:
-        """Name a relay that will serve a room, or decline."""
-        del self.adding[adding.room + adding.contact.peer]
+    @on_input(LinkUp)
+    def ask_linked_relay(self, event: LinkUp, now: float) -> None:
+        """Ask a relay that is to be added, now that its link is open."""
+        for adding in self.adding.values():
+            if adding.contact.peer == event.peer:
+                adding.ask()
+
+    @on_message(RelayAnswer)
+    def handle_relay_answer(self, peer: PeerId, answer: RelayAnswer, now: float) -> None:
+        """Name the relay if it will serve the room, else decline the command."""
+        adding = self.adding.pop(answer.room + peer, None)
+        if adding is None:
+            stale = Record(Kind.REJECTED, answer.room, peer=peer, reason=Reason.STALE, note="RelayAnswer")
+            self._out.record(stale)
+            return
         adding.end()
         room = self._registry.get(adding.room)
         if room is None or answer.reason is not None:
@@ -394,7 +321,7 @@ class Desk(Part):
         except RemoteError as error:
             self._out.reply(adding.request, Declined(error.reason, error.detail))
             return
-        made, declined = room.passing.say(adding.named(answer, room.view), now)
+        made, declined = room.passing.say(adding.draft_events(answer, room.view), now)
         room.settle(now)
         room.passing.answer(adding.request, made, declined)
 
@@ -407,19 +334,152 @@ class Desk(Part):
 
     @on_timer(RelayAnswerDue)
     def give_up_relay(self, timer: RelayAnswerDue, now: float) -> None:
-        """Decline to add a relay whose time is over."""
+        """Decline to add a relay that has not answered in time."""
         adding = self.adding.get(timer.room + timer.relay)
         if adding is not None:
             self.end_relay_question(adding)
 
-    def end_relay_question(self, adding: AddingRelay) -> None:
-        """Wait for the answer of a relay no longer."""
+    def end_relay_question(self, adding: RelayQuestion) -> None:
+        """Decline to add a relay that has not answered."""
         del self.adding[adding.room + adding.contact.peer]
         adding.end()
         self._out.reply(adding.request, Declined(Reason.TIMEOUT, "the relay did not answer"))
 
     def _room(self, room: TopicId) -> Room:
-        known = self._registry.get(room)
+        known = self._registry.find(room)
         if known is None:
             raise Refused(Reason.UNKNOWN_ROOM, "this node is not in that room")
         return known
+
+
+FIRST_POWER = Power(
+    users_default=0,
+    events={NAME: 50, TOPIC: 50, POWER: 100, RELAY: 100, RETENTION: 100, JOIN_RULES: 100},
+    events_default=0,
+    state_default=50,
+    ban=50,
+    kick=50,
+    redact=50,
+    invite=0,
+)
+"""The power levels of a new room: Matrix's own preset, with the kinds that we add."""
+
+_NAMED = ("ban", "kick", "redact", "invite", "users_default", "events_default", "state_default")
+
+
+def founding(command: CreateRoom, founder: AuthorId) -> list[Draft]:
+    """Draft the events after the create event of a new room."""
+    drafts = [
+        Draft(MEMBER, member_key(founder), body_of(Member(Membership.JOIN))),
+        Draft(POWER, "", body_of(FIRST_POWER)),
+        Draft(JOIN_RULES, "", body_of(JoinRules(command.rule))),
+    ]
+    if command.name is not None:
+        drafts.append(Draft(NAME, "", command.name.encode()))
+    if command.topic is not None:
+        drafts.append(Draft(TOPIC, "", command.topic.encode()))
+    return drafts
+
+
+def drafts_of(command: Governing, view: View) -> list[Draft]:
+    """Draft the events of a command, in order; raises `Refused` if it is invalid."""
+    match command:
+        case SetMembership(_, person, membership, reason):
+            return [Draft(MEMBER, member_key(person), body_of(Member(membership, reason)))]
+        case SetPower(_, power):
+            return [Draft(POWER, "", body_of(power))]
+        case SetLevel():
+            return [Draft(POWER, "", body_of(_with_level(view.power(), command)))]
+        case SetRule(_, rule):
+            return [Draft(JOIN_RULES, "", body_of(JoinRules(rule)))]
+        case SetState(_, kind, key):
+            return [Draft(_plain(kind), key, _state_body(command))]
+        case SetRetention(_, seconds):
+            return [Draft(RETENTION, "", body_of(Retention(_milliseconds(seconds))))]
+        case DropRelay(_, relay):
+            return _dropped(command, view, to_text(Sort.DEVICE, relay))
+        case SendToRoom():
+            return _said(command)
+        case Redact(_, event, reason):
+            return [Draft(REDACTION, None, body_of(Redaction(event, reason)))]
+        case ShareHistory():
+            raise Refused(Reason.NOT_ALLOWED, "what is shared depends on what can be read here")
+        case RevokeInRoom(_, revocation):
+            return [Draft(REVOCATION, revocation.device.hex(), body_of(Revoked(revocation)))]
+        case _:
+            assert_never(command)
+
+
+def _plain(kind: str) -> str:
+    """Return a kind that nodes do not interpret; raises `Refused` for any other."""
+    if kind in CONTROL_KINDS or kind in (REDACTION, GROUP, HISTORY):
+        raise Refused(Reason.NOT_ALLOWED, f"{kind} has a command of its own")
+    return kind
+
+
+def _milliseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else int(seconds * 1000)
+
+
+def _said(command: SendToRoom) -> list[Draft]:
+    said = (*command.bodies, *(text.encode() for text in command.texts))
+    if not said:
+        raise Refused(Reason.MALFORMED, "nothing to say")
+    return [Draft(_plain(command.kind), None, body) for body in said]
+
+
+def _state_body(command: SetState) -> bytes:
+    if (command.body is None) == (command.text is None):
+        raise Refused(Reason.MALFORMED, "give a text or a body, one of them")
+    return command.body if command.body is not None else (command.text or "").encode()
+
+
+def _dropped(command: DropRelay, view: View, key: str) -> list[Draft]:
+    named = view.relay_of(command.relay)
+    if named is None:
+        raise Refused(Reason.NOT_A_RELAY, f"{key} is no relay of this room")
+    gone = Draft(RELAY, key, body_of(Relay(False, named.person, ())))
+    others = [peer for peer, relay in view.relays() if relay.person == named.person and peer != command.relay]
+    if others or view.membership(named.person) is not Membership.JOIN:
+        return [gone]
+    return [gone, Draft(MEMBER, member_key(named.person), body_of(Member(Membership.LEAVE)))]
+
+
+def _with_level(power: Power, command: SetLevel) -> Power:
+    if (command.person is None) == (command.kind is None):
+        raise Refused(Reason.MALFORMED, "a level is of a person or of a kind, one of both")
+    if command.person is not None:
+        users = {person: level for person, level in power.users.items() if person != command.person}
+        if command.level is not None:
+            users[command.person] = command.level
+        return replace(power, users=users)
+    kind = command.kind or ""
+    if kind in _NAMED:
+        return replace(power, **{kind: command.level})
+    events = {name: level for name, level in power.events.items() if name != kind}
+    if command.level is not None:
+        events[kind] = command.level
+    return replace(power, events=events)
+
+
+_CONTACTS = 4
+"""The most relays, and members beside ourselves, in an invitation: more would only make it longer."""
+
+
+def ticket_of(room: Room, command: MakeTicket) -> TicketMade:
+    """Issue a ticket with contacts; raises `Refused` if no one could join by it."""
+    view, context = room.view, room.context
+    level, needed = view.level_of(context.author), view.levels.invite
+    if not room.is_active:
+        raise Refused(Reason.NOT_A_MEMBER, "only members invite")
+    if level < needed:
+        raise Refused(Reason.NO_POWER, f"invite: level {level} is below {needed}")
+    if command.person is not None and view.membership(command.person) is Membership.BAN:
+        raise Refused(Reason.BANNED, "this person is banned: unban them first")
+    nonce = context.rng.randbytes(8)
+    ticket = issue_ticket(context.key, context.card, room.id, command.person, command.expires_ms, nonce)
+    relays = tuple(Contact(peer, relay.hints) for peer, relay in view.relays())
+    ours = Contact(context.peer, room.listens)
+    met = room.neighbors.contacts(len(relays) + _CONTACTS)
+    members = tuple(each for each in met if each.hints and not view.is_relay(each.peer))
+    return TicketMade(ticket, (ours, *relays[:_CONTACTS], *members[:_CONTACTS]), name_of(room))

@@ -1,4 +1,4 @@
-"""Who comes and goes when: a schedule, made from a seed or given, and its performance."""
+"""Churn: a schedule of nodes going down and coming up, drawn from a seed or given, and its execution."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from linnet.core.ids import PeerId
 from linnet.peer.interface import NodeMachine
-from linnet.sim.luck import named_luck
 from linnet.sim.network import Network
+from linnet.sim.seeded_random import named_luck
 
 
 class Change(NamedTuple):
@@ -23,12 +23,13 @@ class Change(NamedTuple):
 def drawn_churn(
     seed: int,
     peers: Sequence[PeerId],
-    first: float,
-    last: float,
+    between: tuple[float, float],
     mean_up: float,
     mean_down: float,
 ) -> list[Change]:
-    """Exponential times up and down for each node, between two virtual seconds; all are up at the end."""
+    """Draw exponential times up and down for each node, between two virtual seconds; all are up at the
+    end."""
+    first, last = between
     changes: list[Change] = []
     for peer in peers:
         luck = named_luck(seed, f"churn/{peer.hex()}")

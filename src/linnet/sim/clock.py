@@ -1,4 +1,4 @@
-"""The virtual clock: what is to happen, in the order of time."""
+"""The virtual clock: a queue of entries in the order of time."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any, Protocol
 from linnet.core.timers import Timer
 
 START = 1_600_000_000.0
-"""Unix time at which simulations begin: machines see a clock like the real one, never a zero."""
+"""Unix time at which simulations begin: machines see a realistic clock, never a zero."""
 
 
 class Ticking(Protocol):
-    """A node, as far as its timers go."""
+    """The part of a node that the clock uses for timers."""
 
     ticks: dict[Timer, int]
     """Timers that are set, with their number on the clock."""
 
 
 class Clock:
-    """A heap of things to come; equal times keep the order in which they were put in.
+    """A heap of entries; equal times keep the order in which they were added.
 
-    An entry is ``(time, number, what, argument)``, plain tuples for speed. The numbers differ, so
-    nothing behind them is ever compared.
+    An entry is ``(time, number, what, argument)``, plain tuples for speed. The numbers differ, so the fields
+    after them are never compared.
 
     Timers of a later second wait outside the heap until that second begins. Most have been set anew or
-    cancelled by then, and never come in: a heap of what is under way alone is small, and quick.
+    cancelled by then, and never enter: a heap without them is small, and quick.
     """
 
     __slots__ = ("_later", "heap", "next_number", "now", "start", "waiting")
@@ -37,15 +37,15 @@ class Clock:
         self.heap: list[tuple[float, int, Any, Any]] = []
         self.next_number = count().__next__
         self.waiting = 0
-        """Entries of the heap that are timers: if there is nothing else, nothing is under way."""
+        """Entries of the heap that are timers: if there are no others, no message is under way."""
         self._later: dict[int, list[tuple[float, int, Any, Any]]] = {}
 
     def push(self, time: float, what: Any, argument: Any) -> None:  # noqa: ANN401 - see Clock
-        """Let something happen at this time."""
+        """Schedule a call or a message for this time."""
         heappush(self.heap, (time, self.next_number(), what, argument))
 
     def set_timer(self, time: float, host: Ticking, timer: Timer) -> None:
-        """Let a timer of a node run out at this time, unless it is set anew or cancelled before."""
+        """Schedule a timer of a node for this time, unless it is set anew or cancelled before."""
         number = self.next_number()
         host.ticks[timer] = number
         second = int(time)
@@ -62,7 +62,7 @@ class Clock:
         later.append((time, number, host, timer))
 
     def _begin(self, second: int) -> None:
-        """A second begins: its timers come in, those that still matter."""
+        """Begin a second: move its timers that are still valid into the heap."""
         heap = self.heap
         before = len(heap)
         for entry in self._later.pop(second):

@@ -1,4 +1,4 @@
-"""Local networks in simulation: who hears whose announcements, and who meets whom."""
+"""Local networks in simulation: which nodes receive whose announcements, and which meet."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId
 from linnet.core.inputs import Heard, LocalNetwork, Met, NetworkIs, NotMet
 from linnet.core.reasons import Reason
-from linnet.edge.announcement import read_announcement
-from linnet.edge.lan_keys import day_of, network_id
+from linnet.edge.announcement import day_of, network_id, read_announcement
 from linnet.peer.interface import Input
 from linnet.sim.clock import Clock
-from linnet.sim.hosts import Host
 from linnet.sim.links import LinkModel
-from linnet.sim.wires import Wires
+from linnet.sim.wires import Host, Wires
 
 _LATENCY = 0.002
 """Seconds that a datagram takes on a local network."""
@@ -44,12 +42,12 @@ class Lans:
         self._wires = wires
         self._lans: dict[bytes, _Lan] = {}
         self._holders: dict[tuple[bytes, bytes], PeerId] = {}
-        """Who announced a key first on a network: only it can prove it."""
+        """The node that announced a key first on a network: only it can prove the key."""
         self._ports = _FIRST_PORT
         wires.share_lan = self.share
 
     def set(self, name: str, peers: Iterable[PeerId], loss: float) -> bytes:
-        """Let exactly these nodes be on a network; those whose networks changed are told."""
+        """Let exactly these nodes be on a network; nodes whose networks changed are told."""
         network = network_id((name.encode(),))
         lan = self._lans.setdefault(network, _Lan(name))
         before, lan.members, lan.loss = lan.members, dict.fromkeys(peers), loss
@@ -61,24 +59,24 @@ class Lans:
         return network
 
     def share(self, one: PeerId, other: PeerId) -> bool:
-        """Whether two nodes are on one network."""
+        """Return whether two nodes are on one network."""
         return any(one in lan.members and other in lan.members for lan in self._lans.values())
 
     def shout(self, name: str, source: str, datagram: bytes) -> None:
-        """Let all on a network hear this from this address."""
+        """Send a datagram with this source address to all nodes on a network."""
         network = network_id((name.encode(),))
         for peer in self._lans[network].members:
             self._tell(peer, Heard(network, source, datagram), _LATENCY)
 
     def perform(self, host: Host, effect: Announce | Meet) -> None:
-        """What a node asks of its local networks."""
+        """Perform an effect of a node on its local networks."""
         if isinstance(effect, Announce):
             self._announce(host, effect.network, effect.datagram)
         else:
             self._meet(host, effect)
 
     def _announce(self, host: Host, network: bytes, datagram: bytes) -> None:
-        """Let the others on a network hear what this node announces, and itself as well."""
+        """Send a node's announcement to all nodes on a network, itself included."""
         lan = self._lans.get(network)
         if lan is None or host.peer not in lan.members:
             return
@@ -90,7 +88,7 @@ class Lans:
                 self._tell(peer, Heard(network, source, datagram), _LATENCY)
 
     def _meet(self, host: Host, meet: Meet) -> None:
-        """Let a node meet the one that announced a key; both learn who the other is."""
+        """Let a node meet the one that announced a key; both learn the identity of the other."""
         target = self._holders.get((meet.network, meet.lan))
         if target is None:
             late = NotMet(meet.network, meet.lan, Reason.WRONG_KEY)

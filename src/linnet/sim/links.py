@@ -1,7 +1,7 @@
-"""What simulated links are like: how far places are apart, what goes wrong, how much they carry.
+"""The model of simulated links: latencies, failures, and capacity.
 
-A link is first in, first out in each direction; two links are independent, so what takes two
-ways may arrive in any order.
+A link is first in, first out in each direction; two links are independent, so messages that take two ways may
+arrive in any order.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ class LatencyTable(Struct, frozen=True):
     delays: dict[tuple[str, str], float]
 
     def between(self, origin: str, target: str) -> float:
-        """Seconds that a message is under way from one region to another."""
+        """Return the seconds that a message takes from one region to another."""
         return self.delays[origin, target]
 
     def mean(self) -> float:
-        """Seconds on average over all pairs of regions, each with itself included."""
+        """Return the mean seconds over all pairs of regions, each with itself included."""
         return sum(self.delays.values()) / len(self.delays)
 
 
 def constant_latency(milliseconds: float) -> LatencyTable:
-    """One region, and every message under way for the same time."""
+    """Return a table with one region, where every message takes the same time."""
     return LatencyTable((_ANYWHERE,), {(_ANYWHERE, _ANYWHERE): milliseconds / 1000})
 
 
 def aws_latency() -> LatencyTable:
-    """The 16 regions of Amazon Web Services of Juslenius 2021, Table 5.1."""
+    """Return the table of the 16 regions of Amazon Web Services of Juslenius 2021, Table 5.1."""
     return parse_latency(files("linnet.sim").joinpath("data/aws16.csv").read_text(), "aws16.csv")
 
 
@@ -48,11 +48,11 @@ FORM = (
     "a table is a CSV file with a first line region,A,B and for each region a line such as A,0.1,12.5: "
     "the milliseconds one way from A to A, to B and so on"
 )
-"""What a table looks like, for whoever wrote another."""
+"""The format of a table, for error messages."""
 
 
 def named_latency(name: str) -> LatencyTable:
-    """The table that a person means: ``aws``, ``constant:MS``, or the path of a CSV file."""
+    """Return the table of this name: ``aws``, ``constant:MS``, or the path of a CSV file."""
     if name == "aws":
         return aws_latency()
     if name.startswith("constant:"):
@@ -67,7 +67,7 @@ def named_latency(name: str) -> LatencyTable:
 
 
 def parse_latency(text: str, origin: str) -> LatencyTable:
-    """A table from CSV: a header with the regions, then a row of milliseconds for each of them."""
+    """Parse a table from CSV: a header with the regions, then a row of milliseconds for each of them."""
     header, *rows = list(csv.reader(text.splitlines())) or [[]]
     regions = tuple(header[1:])
     if not regions or [row[0] if row else "" for row in rows] != list(regions):
@@ -93,28 +93,28 @@ def _seconds(cell: str, where: str) -> float:
 
 
 class LinkModel(Struct, frozen=True):
-    """How all links of a network behave."""
+    """The behaviour of all links of a network."""
 
     latency: LatencyTable
     jitter: float = 0.0
-    """Seconds that a message may take longer, drawn evenly; never overtakes within a link."""
+    """Seconds that a message may take longer, drawn evenly; messages never overtake within a link."""
     loss: float = 0.0
-    """Probability that a single message vanishes. Real links lose nothing; machines must survive it."""
+    """Probability that a single message is lost. Real links lose nothing; machines must survive it."""
     bandwidth: float | None = None
-    """Bytes a second in each direction of a link; None: no bound, and no outbox is ever full."""
+    """Bytes a second in each direction of a link; None: no limit, and no outbox is ever full."""
     outbox_high: int = 1 * MIB
-    """Bytes waiting in an outbox above which the sender is told that it is congested."""
+    """Bytes waiting in an outbox above which its node is told that it is congested."""
     outbox_low: int = 256 * KIB
-    """Bytes at which it is told that it drained."""
+    """Bytes at which the node is told that it drained."""
     outbox_bytes: int = 16 * MIB
-    """Bytes past which the link closes with ``slow_peer``."""
+    """Bytes above which the link closes with ``slow_peer``."""
     outbox_age: float = 30.0
-    """Seconds that something may wait in an outbox before the link closes with ``slow_peer``."""
+    """Seconds that a message may wait in an outbox before the link closes with ``slow_peer``."""
     dial_round_trips: float = 2.0
     """Round trips until both ends have keys: one for TCP, one for TLS 1.3. The greetings come on top."""
     dial_timeout: float = 10.0
-    """Seconds until a dial that nobody answers is given up."""
+    """Seconds until an unanswered dial is given up."""
 
     def dial_time(self, there: float, back: float) -> float:
-        """Seconds from dialling until the other end has our greeting and counts the link as up."""
+        """Return the seconds from dialling until the other end has our greeting and counts the link as up."""
         return self.dial_round_trips * (there + back) + there

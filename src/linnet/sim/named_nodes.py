@@ -1,7 +1,7 @@
-"""Nodes of a simulated world, by their names: each with a key, a store and several lives.
+"""Nodes of a simulated world by name: each with a key, a store and several lives.
 
-What worlds of rooms and of places have in common: the shipped machines over a network, and applications
-that give commands and wait for answers.
+The base of the worlds of rooms and of places: the shipped machines over a network, and applications that give
+commands and wait for answers.
 """
 
 from __future__ import annotations
@@ -12,35 +12,35 @@ from typing import ClassVar, TypeVar
 from linnet.core.effects import Deliver
 from linnet.core.errors import LocalError
 from linnet.core.ids import Contact, PeerId
-from linnet.delivery.commands import Declined
+from linnet.machine.commands import Declined
 from linnet.peer.config import Identity, PeerConfig
-from linnet.peer.interface import Command, Handed, NodeMachine, Result
+from linnet.peer.interface import AnyCommand, Handed, NodeMachine
 from linnet.peer.peer import Peer
 from linnet.sim.clock import START
-from linnet.sim.identities import seeded_identity
 from linnet.sim.links import LinkModel
-from linnet.sim.luck import named_luck
 from linnet.sim.network import Network
-from linnet.sim.verifier import RememberingCardCheck, RememberingVerifier
+from linnet.sim.seeded_random import named_luck, seeded_identity
+from linnet.sim.signature_cache import RememberingCardCheck, RememberingVerifier
+from linnet.sim.wires import Durable
 from linnet.store.memory import MemoryStore
-from linnet.trace.sink import TraceSink
+from linnet.trace.records import TraceSink
 
 R = TypeVar("R")
 
 
 class SetupFailed(LocalError):
-    """The world could not be set up as the scenario says."""
+    """The world could not be set up as the scenario wants it."""
 
 
 class NamedNodes:
-    """A network, and its nodes by name. Worlds say how each is configured, and what applications do."""
+    """A network, and its nodes by name. Worlds define the configuration and the applications."""
 
     hints: ClassVar[tuple[str, ...]]
-    """Where all of them can be dialled."""
+    """The addresses at which all nodes can be dialled."""
     patience: ClassVar[float]
-    """Virtual seconds in which a command has to be answered."""
+    """Virtual seconds in which a command must be answered."""
     step: ClassVar[float]
-    """Virtual seconds between two looks for an answer."""
+    """Virtual seconds between two checks for an answer."""
 
     def __init__(
         self,
@@ -53,70 +53,71 @@ class NamedNodes:
         self.network = Network(seed, links, trace)
         self.identities: dict[str, Identity] = {}
         self.stores: dict[str, MemoryStore] = dict(stores or {})
-        """What each node keeps; it begins over one that is given."""
+        """The store of each node; a node begins over one that is given."""
         self.names: dict[PeerId, str] = {}
         self._lives: dict[str, int] = {}
         self._verifier = RememberingVerifier()
         self._card_check = RememberingCardCheck()
 
-    # What worlds say.
+    # Hooks of worlds.
 
     def configured(self, name: str) -> PeerConfig:
-        """How a node is configured, from its next start on."""
+        """Return the configuration of a node, from its next start on."""
         raise NotImplementedError
 
     def deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
-        """What the application of a node does with what it is handed."""
+        """Handle the items that the application of a node is handed."""
         raise NotImplementedError
 
     # The nodes.
 
     def add(self, names: Iterable[str]) -> None:
-        """Nodes of these names, spread over all regions in turn."""
+        """Add nodes of these names, spread over all regions in turn."""
         regions = self.network.table.regions
         for number, name in enumerate(names, len(self.identities)):
             identity = self.identities[name] = self.identity(name)
             self.names[identity.peer] = name
-            self.stores.setdefault(name, MemoryStore())
+            store = self.durable(name)
+            region = regions[number % len(regions)]
             self.network.add(
-                identity.peer,
-                self.machine(name),
-                region=regions[number % len(regions)],
-                deliver=self.deliver,
-                store=self.stores[name],
+                identity.peer, self.machine(name), region=region, deliver=self.deliver, store=store
             )
 
+    def durable(self, name: str) -> Durable:
+        """Return the object that makes a node's writes durable: its store."""
+        return self.stores.setdefault(name, MemoryStore())
+
     def identity(self, name: str) -> Identity:
-        """Who a node is: each a person of its own."""
+        """Return the identity of a node: each is a person of its own."""
         return seeded_identity(self.seed, name, START)
 
     def machine(self, name: str) -> NodeMachine:
-        """A new machine over what a node keeps: where tests put in others."""
+        """Make a new machine over a node's store; worlds and tests override it."""
         life = self._lives[name] = self._lives.get(name, -1) + 1
         luck = named_luck(self.seed, f"{name}/{life}")
         identity, store = self.identities[name], self.stores[name]
         return Peer(self.configured(name), identity, store, luck, self._verifier, self._card_check)
 
     def peer(self, name: str) -> PeerId:
-        """The key of a node."""
+        """Return the key of a node."""
         return self.identities[name].peer
 
     def contact(self, name: str) -> Contact:
-        """Where a node may be dialled."""
+        """Return the key and addresses of a node."""
         return Contact(self.peer(name), self.hints)
 
     def is_online(self, name: str) -> bool:
-        """Whether a node is up."""
+        """Return whether a node is up."""
         return self.network.is_up(self.peer(name))
 
     # The applications.
 
-    def ask(self, name: str, command: Command) -> int:
+    def ask(self, name: str, command: AnyCommand) -> int:
         """Give a node a command now; its reply will be in the network's `answers` under this number."""
         return self.network.ask(self.peer(name), command)
 
-    def answered(self, request: int, limit: float | None = None) -> Result:
-        """Run until a command is answered; `SetupFailed` if that takes too long."""
+    def answered(self, request: int, limit: float | None = None) -> object:
+        """Run until a command is answered, and return the answer; `SetupFailed` if that takes too long."""
         network = self.network
         seconds = self.patience if limit is None else limit
         end = network.elapsed + seconds
@@ -126,13 +127,13 @@ class NamedNodes:
             network.run(min(end, network.elapsed + self.step))
         return network.answers.pop(request)
 
-    def obtain(self, name: str, command: Command, kind: type[R]) -> R:
-        """Give a command and run until it is answered as it should be; `SetupFailed` otherwise."""
+    def obtain(self, name: str, command: AnyCommand, kind: type[R]) -> R:
+        """Give a command and run until it is answered; `SetupFailed` if the answer is of another kind."""
         result = self.answered(self.ask(name, command))
         return self.expected(f"{name} was asked for {type(command).__name__}", result, kind)
 
-    def expected(self, what: str, result: Result, kind: type[R]) -> R:
-        """An answer as it should be; `SetupFailed` otherwise."""
+    def expected(self, what: str, result: object, kind: type[R]) -> R:
+        """Return an answer if it is of this kind; `SetupFailed` otherwise."""
         if isinstance(result, kind):
             return result
         why = f"{result.reason}: {result.detail}" if isinstance(result, Declined) else repr(result)

@@ -1,28 +1,129 @@
-"""Links in simulation: how they come up, carry, congest, are cut and go down.
+"""Links in simulation: how they open, carry messages, congest, are cut and close.
 
-Nothing here calls a machine: what happens to one is appended to the inbox, and `Network` hands it
-over after the effect or event that caused it.
+This module calls no machine: inputs are appended to the inbox, and `Network` hands them over after the effect
+or event that caused them.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from random import Random
+from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
+from linnet.core.effects import Deliver
 from linnet.core.ids import PeerId
 from linnet.core.inputs import Congested, DialFailed, Drained, LinkDown, LinkUp, Probed
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import Data
-from linnet.edge.hints import is_lan_hint
-from linnet.peer.interface import Input
-from linnet.peer.messages import BULK, CODEC
+from linnet.edge.announcement import is_lan_hint
+from linnet.peer.interface import Handed, Input, NodeMachine
+from linnet.peer.messages import STANDARD
 from linnet.sim.clock import Clock
-from linnet.sim.hosts import Host, Lane, Outbox
+from linnet.sim.engine import Direction, Endpoint
 from linnet.sim.links import LinkModel
 from linnet.trace.records import Kind, Record
+
+DeliverTo = Callable[[PeerId, Deliver[Handed], float], None]
+"""Handles deliveries at a simulated application: called with node, items and time."""
+
+
+class Durable(Protocol):
+    """The driver's side of a store: it commits writes, and after a crash undoes the others."""
+
+    def commit(self, done: Callable[[], None]) -> None:
+        """Make all writes so far durable, then call `done`."""
+
+    def rollback(self) -> None:
+        """Undo the writes since the last commit."""
+
+
+class HostSettings(NamedTuple):
+    """The settings that a host keeps over its crashes, beside its region."""
+
+    dialable: bool
+    deliver: DeliverTo | None
+    store: Durable | None
+
+
+class Host(Endpoint):
+    """A whole node in the simulation."""
+
+    __slots__ = ("address", "committed_at", "deliver", "dialable", "luck", "machine", "store")
+
+    lanes: dict[PeerId, Lane]
+
+    def __init__(
+        self, peer: PeerId, machine: NodeMachine, region: str, luck: Random, settings: HostSettings
+    ) -> None:
+        super().__init__(peer, machine, region)
+        self.machine = machine
+        self.dialable, self.deliver, self.store = settings
+        self.luck = luck
+        """The generator for jitter, loss and commits of this node alone."""
+        self.address: str | None = None
+        """The only address at which it can be dialled; None: any address that a dialler has."""
+        self.committed_at = 0.0
+        """When the last commit that was begun is durable."""
+
+
+class Outbox:
+    """The messages that wait on a lane of limited bandwidth: control goes before bulk."""
+
+    __slots__ = ("bulk", "bytes", "closing", "congested", "control", "sending")
+
+    def __init__(self) -> None:
+        self.control: deque[tuple[int, float, Message]] = deque()
+        self.bulk: deque[tuple[int, float, Message]] = deque()
+        self.bytes = 0
+        self.sending = False
+        self.congested = False
+        self.closing: Reason | None = None
+        """Set by a hang-up: the link closes when all messages are sent."""
+
+    def clear(self) -> int:
+        """Drop all waiting messages; return how many there were."""
+        unsent = len(self.control) + len(self.bulk) + self.sending
+        self.control.clear()
+        self.bulk.clear()
+        return unsent
+
+    def take(self) -> tuple[int, float, Message] | None:
+        """Return the next message, with its size and the time since when it waited."""
+        if self.control:
+            return self.control.popleft()
+        return self.bulk.popleft() if self.bulk else None
+
+
+class Lane(Direction[Host]):
+    """One direction of a link between hosts."""
+
+    __slots__ = ("back", "cut", "gone", "lan", "last", "origin", "outbox", "plain")
+
+    back: Lane
+    """The other direction."""
+
+    def __init__(
+        self, origin: Host, target: Host, latency: float, shaped: bool, outbox: Outbox | None
+    ) -> None:
+        super().__init__(origin.peer, target, latency)
+        self.origin = origin
+        """The sender."""
+        self.plain = not shaped
+        """Whether messages simply take the latency: no jitter, no loss, no outbox, no cut."""
+        self.outbox = outbox
+        self.last = 0.0
+        """When the latest message arrives: no later one may arrive before it."""
+        self.gone = False
+        """Whether the sending end has closed."""
+        self.lan = False
+        """Whether it runs over a local network, so that no partition of the internet cuts it."""
+        self.cut = False
+        """Whether a partition has cut it: nothing passes any more."""
+
 
 WriteRecord = Callable[[PeerId, Record, float], None]
 
@@ -30,18 +131,25 @@ WriteRecord = Callable[[PeerId, Record, float], None]
 class Wires:
     """All links of a network. Two nodes have at most one."""
 
-    def __init__(self, clock: Clock, model: LinkModel, hosts: dict[PeerId, Host], write: WriteRecord) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        model: LinkModel,
+        hosts: dict[PeerId, Host],
+        inbox: deque[tuple[Host, Input]],
+        write: WriteRecord,
+    ) -> None:
         self._clock = clock
         self._model = model
         self._hosts = hosts
         self._write = write
         self._shaped = bool(model.jitter or model.loss or model.bandwidth is not None)
-        self.inbox: deque[tuple[Host, Input]] = deque()
+        self.inbox = inbox
         self.share_lan: Callable[[PeerId, PeerId], bool] = lambda one, other: False
-        """Whether two nodes are on one local network."""
+        """Returns whether two nodes are on one local network."""
 
     def lose(self, share: float) -> None:
-        """Let this share of all messages vanish from now on."""
+        """Lose this share of all messages from now on."""
         self._model = replace(self._model, loss=share)
         self._shaped = True
         for host in self._hosts.values():
@@ -67,7 +175,7 @@ class Wires:
             clock.push(arrival, self._accept, (host, peer, hints))
 
     def probe(self, host: Host, peer: PeerId, hints: tuple[str, ...]) -> None:
-        """Find out whether a dial would succeed."""
+        """Test whether a dial would succeed."""
         clock = self._clock
         target = self._hosts.get(peer)
         if not hints or target is None:
@@ -80,7 +188,7 @@ class Wires:
             clock.push(arrival, self._probed, (host, peer, hints))
 
     def link_locally(self, host: Host, peer: PeerId) -> None:
-        """Turn what was opened to meet a node of a local network into a link, unless there is one."""
+        """Turn the connection that was opened to meet a local node into a link, unless there is one."""
         if peer not in host.lanes and peer not in host.dialing:
             host.dialing[peer] = self._clock.now
             self._accept(host, peer, None)
@@ -91,7 +199,7 @@ class Wires:
         self._clock.push(self._clock.now + wait, self._tell, (host, Probed(peer, reason)))
 
     def _accept(self, host: Host, peer: PeerId, hints: tuple[str, ...] | None) -> None:
-        """Our greeting reaches the node that we dialled; its link is up, ours when its greeting is here.
+        """Deliver our greeting to the dialled node: its link is up, ours when its greeting is here.
 
         Without hints it was met on a local network.
         """
@@ -123,7 +231,7 @@ class Wires:
         clock.push(clock.now + back, self._established, (fore,))
 
     def _established(self, fore: Lane) -> None:
-        host, target = fore.origin, fore.host
+        host, target = fore.origin, fore.target
         if not host.alive:
             self._clock.push(self._clock.now + fore.latency, self._far_down, (fore, Reason.CRASHED))
         elif fore.cut:
@@ -171,7 +279,7 @@ class Wires:
     # Carrying. The plain case, a latency and nothing else, is done by `Network` itself.
 
     def send(self, host: Host, peer: PeerId, message: Message) -> None:
-        """Put a message on the lane to a peer, with all that may happen to it there."""
+        """Put a message on the lane to a peer, with jitter, loss, outbox and cuts."""
         lane = host.lanes.get(peer)
         if lane is None:
             self._drop(host, peer, message, Reason.UNREACHABLE)
@@ -187,7 +295,7 @@ class Wires:
     def _launch(self, lane: Lane, message: Message) -> None:
         model, luck, clock = self._model, lane.origin.luck, self._clock
         if model.loss and luck.random() < model.loss:
-            self._drop(lane.origin, lane.host.peer, message, Reason.LOST)
+            self._drop(lane.origin, lane.target.peer, message, Reason.LOST)
             return
         arrival = clock.now + lane.latency
         if model.jitter:
@@ -196,16 +304,16 @@ class Wires:
         clock.push(lane.last, lane, message)
 
     def _enqueue(self, lane: Lane, outbox: Outbox, message: Message) -> None:
-        size = len(CODEC.encode(message))
+        size = len(STANDARD.encode(message))
         outbox.bytes += size
-        queue = outbox.bulk if isinstance(message, BULK) else outbox.control
+        queue = outbox.bulk if isinstance(message, STANDARD.bulk) else outbox.control
         queue.append((size, self._clock.now, message))
         if outbox.bytes > self._model.outbox_bytes:
             self._give_up(lane)
             return
         if outbox.bytes > self._model.outbox_high and not outbox.congested:
             outbox.congested = True
-            self.inbox.append((lane.origin, Congested(lane.host.peer)))
+            self.inbox.append((lane.origin, Congested(lane.target.peer)))
         if not outbox.sending:
             self._send_next(lane, outbox)
 
@@ -227,16 +335,16 @@ class Wires:
             return
         outbox.bytes -= size
         if lane.cut:
-            self._drop(lane.origin, lane.host.peer, message, Reason.PARTITIONED)
+            self._drop(lane.origin, lane.target.peer, message, Reason.PARTITIONED)
         else:
             self._launch(lane, message)
         if outbox.congested and outbox.bytes <= self._model.outbox_low:
             outbox.congested = False
-            self.inbox.append((lane.origin, Drained(lane.host.peer)))
+            self.inbox.append((lane.origin, Drained(lane.target.peer)))
         self._send_next(lane, outbox)
 
     def _give_up(self, lane: Lane) -> None:
-        """The other end does not keep up: close without waiting for what is queued."""
+        """Close a link whose other end does not keep up, without waiting for queued messages."""
         self._detach(lane.origin, lane, Reason.SLOW_PEER)
         self._reset(lane, Reason.SLOW_PEER, self._clock.now + lane.latency)
 
@@ -259,7 +367,7 @@ class Wires:
     # Going down.
 
     def hang_up(self, host: Host, peer: PeerId, reason: Reason) -> None:
-        """Close a link after what was sent before."""
+        """Close a link after sending the queued messages."""
         lane = host.lanes.get(peer)
         if lane is None:
             return
@@ -273,7 +381,7 @@ class Wires:
         self._reset(lane, reason, max(self._clock.now + lane.latency, lane.last))
 
     def crash(self, host: Host, silent: bool) -> None:
-        """Take a node away; unless silent, the others see their links go down after the latency."""
+        """Take a node down; unless silent, the others see its links close after the latency."""
         host.alive = False
         for lane in host.lanes.values():
             lane.gone = True
@@ -287,11 +395,11 @@ class Wires:
     def cut(self, silent: bool) -> None:
         """Cut every link between different sides; unless silent, both ends see it after the latency.
 
-        One over a local network is cut when its ends share none any more.
+        A link over a local network is cut when its ends no longer share one.
         """
         for host in self._hosts.values():
             for lane in host.lanes.values():
-                if self.share_lan(host.peer, lane.host.peer) if lane.lan else lane.host.side == host.side:
+                if self.share_lan(host.peer, lane.target.peer) if lane.lan else lane.target.side == host.side:
                     continue
                 for direction in (lane, lane.back):
                     direction.cut = True
@@ -304,16 +412,16 @@ class Wires:
             self._clock.push(time, self._far_down, (lane, reason))
 
     def _far_down(self, lane: Lane, reason: Reason) -> None:
-        if lane.host.lanes.get(lane.source) is lane.back:
-            self._detach(lane.host, lane.back, reason)
+        if lane.target.lanes.get(lane.source) is lane.back:
+            self._detach(lane.target, lane.back, reason)
 
     def _near_down(self, lane: Lane) -> None:
-        if lane.origin.lanes.get(lane.host.peer) is lane:
+        if lane.origin.lanes.get(lane.target.peer) is lane:
             self._detach(lane.origin, lane, Reason.PARTITIONED)
 
     def _detach(self, host: Host, lane: Lane, reason: Reason) -> None:
-        """One end lets go: nothing is taken in on the link any more, and nothing can be sent."""
-        peer = lane.host.peer
+        """Close one end of a link: it neither accepts nor sends messages any more."""
+        peer = lane.target.peer
         del host.lanes[peer]
         lane.gone = True
         lane.back.open = False

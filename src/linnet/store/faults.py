@@ -1,4 +1,4 @@
-"""What SQLite cannot do with the file of a store, in a line: which file, what is wrong, what to do."""
+"""Errors of SQLite with a store's file, in one line: which file, what is wrong, what to do."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ BROKEN = (
     "linnet export FILE --without-log, then linnet import FILE into a new home (what no other node has "
     "is lost then: keep the damaged file)"
 )
-"""What to do about a file that cannot be read at all."""
+"""Advice for a file that cannot be read at all."""
 
 LOOK = f"look what of it is whole: linnet doctor --store; or {BROKEN}"
-"""What to do about a file of which something could not be read."""
+"""Advice for a file that could not be read in part."""
 
 _ROOM = "free space on the disk, then start again: linnet up"
 WRITABLE = "see that its disk is there and that this user may write the file and its directory"
@@ -32,18 +32,18 @@ _ADVICE = {
     sqlite3.SQLITE_READONLY: WRITABLE,
 }
 _PRIMARY = 0xFF
-"""The bits of SQLite's code for an error that say its sort; the others go into detail."""
+"""The bits of SQLite's error code that give its kind; the others give details."""
 
 FAULTS = (sqlite3.Error, UnicodeDecodeError)
-"""What leaves the functions of `sqlite3`.
+"""The errors that functions of `sqlite3` raise.
 
-The words of an error quote the damaged description of a table, and Python then fails to decode them: that is
-a damaged file as well, and no `sqlite3.Error`.
+An error message quotes the damaged description of a table, which Python may then fail to decode: that is a
+damaged file as well, and no `sqlite3.Error`.
 """
 
 
 def fault(path: Path, verb: str, error: Exception) -> StoreError:
-    """The error of a file that cannot be `verb` (opened, read, written) because of one of `FAULTS`."""
+    """Return the error of a file that cannot be `verb` (opened, read, written) because of one of `FAULTS`."""
     if isinstance(error, UnicodeDecodeError):
         said = bytes(error.object).decode(errors="replace")
         return StoreError(f"{path} cannot be {verb}: {_shown(said)}; {BROKEN}")
@@ -65,17 +65,17 @@ def told(path: Path, verb: str) -> Iterator[None]:
 
 
 def damaged(path: Path, what: str) -> StoreError:
-    """The error of a file in which something stands that was never written there."""
+    """Return the error of a file with content that was never written there."""
     return StoreError(f"{path} is damaged: {what}; {LOOK}")
 
 
 def located(path: Path, error: StoreError) -> StoreError:
-    """An error of somebody who read a value and does not know the file, with the file and what to do next."""
+    """Return an error of reading a value, with the file and advice added if it lacks them."""
     return error if path.name in str(error) else damaged(path, str(error))
 
 
 def _shown(text: str) -> str:
-    """One line that a terminal can show; the mark of advice stays ours."""
+    """Return one line that a terminal can show, without the mark that separates our advice."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text).replace(
         "; ", ", "
     )

@@ -1,4 +1,4 @@
-"""A store in memory, for simulations, tests, and nodes that keep nothing."""
+"""A store in memory, for simulations, tests, and nodes that store nothing durably."""
 
 from __future__ import annotations
 
@@ -7,49 +7,35 @@ from collections.abc import Callable, Iterator
 
 from linnet.core.errors import StoreError
 from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
-from linnet.core.stores import ChainHead, Damage, Entry, Kept
+from linnet.core.stores import CellDamage, ChainHead, Damage, Entry, Kept
 
 Undo = Callable[[], None]
 
 
 class MemoryStore:
-    """A `CommittingStore` that forgets everything with its process."""
+    """A `CommittingStore` that forgets everything with its process. Memory neither fails nor is damaged."""
+
+    failed: StoreError | None = None
+    damaged: tuple[Damage, ...] = ()
+    backlog = 0
 
     def __init__(self) -> None:
         self._journal: list[Undo] = []
-        self._log = MemoryLog(self._journal)
-        self._cells = MemoryCells(self._journal)
-
-    @property
-    def log(self) -> MemoryLog:
+        self.log = MemoryLog(self._journal)
         """The event log."""
-        return self._log
-
-    @property
-    def cells(self) -> MemoryCells:
+        self.cells = MemoryCells(self._journal)
         """The named values."""
-        return self._cells
 
     @property
-    def damaged(self) -> tuple[Damage, ...]:
-        """Nothing: memory is never damaged."""
+    def damaged_cells(self) -> tuple[CellDamage, ...]:
+        """Always empty."""
         return ()
-
-    @property
-    def failed(self) -> StoreError | None:
-        """Memory does not fail."""
-        return None
-
-    @property
-    def backlog(self) -> int:
-        """Nothing ever waits."""
-        return 0
 
     def on_failure(self, report: Callable[[StoreError], None]) -> None:
         """Memory does not fail, so `report` is never called."""
 
     def commit(self, done: Callable[[], None]) -> None:
-        """Call `done`: what was written stays."""
+        """Call `done`: the writes stay."""
         self._journal.clear()
         done()
 
@@ -59,7 +45,7 @@ class MemoryStore:
             self._journal.pop()()
 
     def close(self) -> None:
-        """Forget what was not committed. The rest can still be read."""
+        """Forget the writes since the last `commit`. The rest can still be read."""
         self.rollback()
 
 
@@ -73,7 +59,7 @@ class _Chain:
         self.longest = 0
         self.units = 0
         self.numbered: list[tuple[int, int, Entry]] = []
-        """(first, position, unit) of those with a sequence number, in this order."""
+        """(first, position, unit) of the units with a sequence number, in this order."""
 
     def add(self, position: int, entry: Entry) -> None:
         self.units += 1
@@ -110,7 +96,7 @@ class _Topic:
         self.bytes = 0
         self.events = 0
         self.stepped = False
-        """Whether `stored_at` ever went back, so that it cannot be searched by halves."""
+        """Whether `stored_at` ever went back, so that it cannot be searched by bisection."""
 
 
 class MemoryLog:
@@ -119,11 +105,11 @@ class MemoryLog:
     left_out: tuple[Damage, ...] = ()
 
     def take_damage(self) -> list[Damage]:
-        """Nothing."""
+        """Return an empty list."""
         return []
 
     def is_damaged(self, damage: Damage) -> bool:
-        """Never."""
+        """Return False."""
         return False
 
     def __init__(self, journal: list[Undo]) -> None:
@@ -133,7 +119,7 @@ class MemoryLog:
         self._topics: dict[TopicId, _Topic] = {}
 
     def append(self, entry: Entry) -> int | None:
-        """Store a unit and return its position; None if a unit of this head is there already."""
+        """Store a unit and return its position; None if a unit with this head is there already."""
         if entry.head in self._units:
             return None
         topic = self._topics.get(entry.topic)
@@ -155,12 +141,12 @@ class MemoryLog:
         return position
 
     def get(self, head: EventId) -> Entry | None:
-        """The unit whose last event has this id."""
+        """Return the unit whose last event has this id; None if there is none."""
         found = self._units.get(head)
         return None if found is None else found[1]
 
     def read(self, topic: TopicId, after: int, limit: int) -> list[tuple[int, Entry]]:
-        """Units of a topic past a position, oldest first."""
+        """Return units of a topic past a position, oldest first."""
         held = self._topics.get(topic)
         if held is None:
             return []
@@ -170,13 +156,13 @@ class MemoryLog:
     def chain(
         self, topic: TopicId, author: AuthorId, device: DeviceId, first: int, last: int, limit: int
     ) -> list[Entry]:
-        """Units of one chain that overlap a range of sequence numbers, in its order."""
+        """Return units of one chain that overlap a range of sequence numbers, in its order."""
         held = self._topics.get(topic)
         chain = None if held is None else held.chains.get((author, device))
         return [] if chain is None else chain.overlapping(first, last)[:limit]
 
     def heads(self, topic: TopicId) -> list[ChainHead]:
-        """Every chain of a topic, in the order in which their first units came."""
+        """Return the ends of every chain of a topic, in the order in which their first units came."""
         held = self._topics.get(topic)
         if held is None:
             return []
@@ -185,14 +171,14 @@ class MemoryLog:
         return [chain.head(*owner) for owner, chain in chains if chain.numbered]
 
     def kept(self, topic: TopicId) -> Kept:
-        """How much of a topic is held."""
+        """Return how much of a topic is held."""
         held = self._topics.get(topic)
         if held is None or not held.entries:
             return Kept(0, 0, 0, None)
         return Kept(len(held.entries), held.events, held.bytes, held.entries[0].stored_at)
 
     def since(self, topic: TopicId, stored_at: float) -> int:
-        """The position after which all units of a topic were stored at this time or later."""
+        """Return the position after which all units of a topic were stored at this time or later."""
         held = self._topics.get(topic)
         if held is None:
             return 0
@@ -203,7 +189,7 @@ class MemoryLog:
         return next((position for position, unit in pairs if unit.stored_at < stored_at), 0)
 
     def end(self) -> int:
-        """The position that was given last; 0 if none ever was."""
+        """Return the last position given; 0 if none ever was."""
         return self._end
 
     def evict(self, topic: TopicId, before: float | None, max_bytes: int | None, limit: int) -> list[Entry]:
@@ -273,7 +259,7 @@ class MemoryCells:
         self._spaces: dict[str, dict[bytes, bytes]] = {}
 
     def get(self, space: str, key: bytes) -> bytes | None:
-        """The value, if there is one."""
+        """Return the value; None if there is none."""
         return self._spaces.get(space, {}).get(key)
 
     def put(self, space: str, key: bytes, value: bytes) -> None:
@@ -283,15 +269,19 @@ class MemoryCells:
         self._journal.append(lambda: self._set(space, key, before))
 
     def delete(self, space: str, key: bytes) -> None:
-        """Forget a value, if there is one."""
+        """Delete a value, if there is one."""
         before = self.get(space, key)
         if before is not None:
             self._set(space, key, None)
             self._journal.append(lambda: self._set(space, key, before))
 
     def scan(self, space: str) -> Iterator[tuple[bytes, bytes]]:
-        """All values of a space, in the order of their keys, as they are at the call."""
+        """Return all values of a space, in the order of their keys, as they are at the call."""
         return iter(sorted(self._spaces.get(space, {}).items()))
+
+    def take_damage(self) -> list[CellDamage]:
+        """Return an empty list: memory is never damaged."""
+        return []
 
     def _set(self, space: str, key: bytes, value: bytes | None) -> None:
         if value is None:

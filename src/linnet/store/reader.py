@@ -1,4 +1,4 @@
-"""Reading of a SQLite store, on a connection of the machine's thread."""
+"""Reads a SQLite store, on a connection of the machine's thread."""
 
 from __future__ import annotations
 
@@ -6,36 +6,36 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from linnet.core.errors import StoreError
+from linnet.core.errors import CellsDamaged, StoreError
 from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
 from linnet.core.limits import BATCH_EVENTS
 from linnet.core.stores import Entry
-from linnet.store.changes import Value
 from linnet.store.faults import FAULTS, damaged, fault
+from linnet.store.writer import Value
 
 
 class Reader:
-    """Answers queries whole, so that no open read holds back the writer's checkpoints."""
+    """Reads each answer whole, so that no open read holds back the writer's checkpoints."""
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
-        """`path` is named where something cannot be read."""
+        """`path` is the file to name in errors."""
         self._db = db
         self._path = path
 
     def all(self, sql: str, *values: Value) -> list[tuple[Any, ...]]:
-        """Every row of an answer."""
+        """Return every row of an answer."""
         try:
             return self._db.execute(sql, values).fetchall()
         except FAULTS as error:
             raise fault(self._path, "read", error) from error
 
     def first(self, sql: str, *values: Value) -> tuple[Any, ...] | None:
-        """The first row of an answer."""
+        """Return the first row of an answer; None if it is empty."""
         rows = self.all(sql, *values)
         return rows[0] if rows else None
 
     def number(self, sql: str, *values: Value) -> int:
-        """The one number of an answer; 0 if it is null or absent."""
+        """Return the one number of an answer; 0 if it is null or absent."""
         row = self.first(sql, *values)
         if row is None or row[0] is None:
             return 0
@@ -44,8 +44,16 @@ class Reader:
         return row[0]
 
     def damaged(self, what: str) -> StoreError:
-        """The error of something that was read and was never written like this."""
+        """Return the error of content that was never written like this."""
         return damaged(self._path, what)
+
+    def cells_damaged(
+        self, what: str, space: str, keys: tuple[bytes, ...], sound: tuple[tuple[bytes, bytes], ...] = ()
+    ) -> CellsDamaged:
+        """Return the error of values that are not what was written; `what` describes them."""
+        return CellsDamaged(
+            str(self.damaged(f"values of it are not what was written ({what})")), space, keys, sound
+        )
 
     def close(self) -> None:
         """Close the connection."""
@@ -53,10 +61,10 @@ class Reader:
 
 
 def entry_of(topic: TopicId, author: AuthorId, device: DeviceId, *fields: object) -> Entry:
-    """The unit of a row: first, count, head, stored_at, raw.
+    """Return the unit of a row: first, count, head, stored_at, raw.
 
-    SQLite gives back whatever a damaged row seems to hold. What is of another sort than was written becomes
-    empty here, so that the unit is found to be damaged like one whose bytes were changed.
+    SQLite returns whatever a damaged row seems to hold. Values of another type than was written become empty
+    here, so that the unit is found to be damaged like one whose bytes were changed.
     """
     first, count, head, stored_at, raw = fields
     return Entry(

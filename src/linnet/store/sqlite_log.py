@@ -1,13 +1,15 @@
-"""The event log of a SQLite store: the database, and over it what is not durable yet.
+"""The event log of a SQLite store: the database, overlaid by units that are not durable yet.
 
-Reads ask the database first and then add what it did not have. This is whole whatever the writer
-does meanwhile: groups become durable in the order of positions, and what is fresh is let go only in
-the machine's own thread. Units that were evicted are a prefix of their topic, so one position tells
-which rows of the database no longer count.
+Reads ask the database first and then add the units that it did not have. The answer is complete whatever the
+writer does meanwhile: groups become durable in the order of positions, and fresh units are dropped from
+memory only in the machine's own thread. Units that were evicted are a prefix of their topic, so one position
+tells which rows of the database no longer count. The summaries of topics and chains that were asked for are
+kept, so that they need not be counted again.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeAlias
@@ -16,12 +18,136 @@ import msgspec
 
 from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
 from linnet.core.stores import ChainHead, Damage, Entry, Kept
-from linnet.store.changes import Changes
 from linnet.store.reader import Reader, entry_of
-from linnet.store.summaries import ChainSummary, TopicSummary
+from linnet.store.schema import is_sound as is_sound_cell
+from linnet.store.writer import Changes, Row
+
+
+class ChainSummary:
+    """The range of the held units of one author and device in one topic."""
+
+    __slots__ = ("author", "device", "first", "head", "id", "last", "longest", "units")
+
+    def __init__(self, key: int, author: AuthorId, device: DeviceId) -> None:
+        self.id = key
+        self.author = author
+        self.device = device
+        self.units = 0
+        self.longest = 0
+        """The most events of one unit: how far back an overlapping unit can begin."""
+        self.first: int | None = None
+        self.last: int | None = None
+        self.head: EventId | None = None
+
+    def add(self, unit: Entry) -> None:
+        """Add a unit to the summary."""
+        self.units += 1
+        first = unit.first
+        if first is None:
+            return
+        last = first + unit.count - 1
+        if unit.count > self.longest:
+            self.longest = unit.count
+        if self.first is None or first < self.first:
+            self.first = first
+        if self.last is None or last > self.last:
+            self.last = last
+            self.head = unit.head
+
+    def chain_head(self) -> ChainHead | None:
+        """Return where the chain begins and ends; None if it has no numbered unit."""
+        if self.first is None or self.last is None or self.head is None:
+            return None
+        return ChainHead(self.author, self.device, self.first, self.last, self.head)
+
+    def row(self, topic: int) -> Row:
+        """Return the chain's row in the table `chain`."""
+        return (
+            self.id,
+            topic,
+            self.author,
+            self.device,
+            self.units,
+            self.longest,
+            self.first,
+            self.last,
+            self.head,
+        )
+
+
+class TopicSummary:
+    """How much of one topic is held, its chains, and its units that may not be durable yet."""
+
+    __slots__ = (
+        "bytes",
+        "chains",
+        "cut",
+        "events",
+        "fresh",
+        "id",
+        "newest",
+        "oldest",
+        "owners",
+        "stepped",
+        "topic",
+        "units",
+    )
+
+    def __init__(self, key: int, topic: TopicId) -> None:
+        self.id = key
+        self.topic = topic
+        self.units = 0
+        self.events = 0
+        self.bytes = 0
+        self.stepped = False
+        """Whether `stored_at` ever went back, so that the index by time does not follow positions."""
+        self.oldest: float | None = None
+        self.newest: float | None = None
+        self.cut = 0
+        """The position through which units are gone, though their rows may still be there."""
+        self.chains: dict[tuple[AuthorId, DeviceId], ChainSummary] = {}
+        self.owners: dict[int, ChainSummary] = {}
+        """The chains by id."""
+        self.fresh: deque[tuple[int, Entry]] = deque()
+        """Units that may not be durable yet, oldest first."""
+
+    def open_chain(self, key: int, author: AuthorId, device: DeviceId) -> ChainSummary:
+        """Begin a chain."""
+        chain = self.chains[author, device] = self.owners[key] = ChainSummary(key, author, device)
+        return chain
+
+    def close_chain(self, chain: ChainSummary) -> None:
+        """Forget a chain that has no units left."""
+        del self.chains[chain.author, chain.device], self.owners[chain.id]
+
+    def add(self, position: int, unit: Entry) -> None:
+        """Add a unit to the summary."""
+        if self.units == 0:
+            self.oldest = unit.stored_at
+        elif self.newest is not None and unit.stored_at < self.newest:
+            self.stepped = True
+        self.newest = unit.stored_at
+        self.units += 1
+        self.events += unit.count
+        self.bytes += len(unit.raw)
+        self.fresh.append((position, unit))
+
+    def remove(self, unit: Entry) -> None:
+        """Take a unit out of the summary."""
+        self.units -= 1
+        self.events -= unit.count
+        self.bytes -= len(unit.raw)
+        self.chains[unit.author, unit.device].units -= 1
+
+    def row(self) -> Row | None:
+        """Return the topic's row in the table `topic`; None if it is empty."""
+        if self.units == 0:
+            return None
+        return self.id, self.topic, self.units, self.events, self.bytes, int(self.stepped)
+
 
 _EVICT_PAGE = 64
-"""Units that an eviction looks at in one read."""
+"""The units that an eviction looks at in one read."""
 
 _COLUMNS = "position, chain, first, count, head, stored_at, raw"
 _READ = f"SELECT {_COLUMNS} FROM unit WHERE topic = ? AND position > ? ORDER BY position LIMIT ?"  # noqa: S608
@@ -50,7 +176,8 @@ _SINCE = """SELECT position FROM unit WHERE topic = ? AND stored_at < ? AND posi
 _SINCE_STEPPED = "SELECT max(position) FROM unit WHERE topic = ? AND stored_at < ? AND position > ?"
 
 
-_NOTED = "SELECT key, value FROM cell WHERE space = 'damaged' ORDER BY key"
+_NOTES = "damaged"
+_NOTED = "SELECT key, value, checksum FROM cell WHERE space = ? ORDER BY key"
 _decode_damage = msgspec.msgpack.Decoder(Damage).decode
 _Place: TypeAlias = tuple[TopicId, AuthorId, DeviceId, int | bytes]
 
@@ -59,13 +186,13 @@ class SqliteLog:
     """The event log of a `SqliteStore`; see `linnet.core.stores.EventLog`."""
 
     def __init__(self, reader: Reader, is_sound: Callable[[Entry], bool] | None = None) -> None:
-        """What `is_sound` finds damaged is left out of every answer, and told by `take_damage`."""
+        """Units that `is_sound` finds damaged are left out of every answer, and returned by `take_damage`."""
         self._reader = reader
         self._is_sound = is_sound
         self.forget()
 
     def forget(self) -> None:
-        """Begin from what is durable; all that is not is lost."""
+        """Start again from the durable units; the others are lost."""
         ask = self._reader.number
         newest, given = ask("SELECT max(position) FROM unit"), ask("SELECT position FROM log_end")
         self._end = max(newest, given)
@@ -79,7 +206,9 @@ class SqliteLog:
         self.left_out: tuple[Damage, ...] = ()
         self._damaged: dict[_Place, tuple[int, Damage]] = {}
         self._mended: dict[int, Entry] = {}
-        for key, raw in self._reader.all(_NOTED):
+        for key, raw, checksum in self._reader.all(_NOTED, _NOTES):
+            if not is_sound_cell(_NOTES, key, raw, checksum):
+                raise self._reader.damaged("what was noted of a damaged unit is none")
             try:
                 damage = _decode_damage(raw)
             except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
@@ -89,23 +218,23 @@ class SqliteLog:
         self._news: list[Damage] = [damage for _, damage in self._damaged.values()]
 
     def take_damage(self) -> list[Damage]:
-        """What was found damaged since the last call, and before by whoever looked through all of it."""
+        """Return the damage found since the last call, and that noted by an earlier check of the store."""
         news, self._news = self._news, []
         return news
 
     @property
     def damaged(self) -> tuple[Damage, ...]:
-        """All that is known to be damaged, and still held."""
+        """All damaged units that are known, and still held."""
         return tuple(each for _, each in self._damaged.values() if self.is_damaged(each))
 
     def is_damaged(self, damage: Damage) -> bool:
-        """Whether a unit is still damaged, and still held."""
+        """Return whether a unit is still damaged, and still held."""
         position, _ = self._damaged.get(_place(damage), (0, None))
         topic = self._topics.get(damage.topic)
         return position > (0 if topic is None else topic.cut)
 
     def append(self, entry: Entry) -> int | None:
-        """Store a unit and return its position; None if a unit of this head is there already."""
+        """Store a unit and return its position; None if a unit with this head is there already."""
         if entry.head in self._recent:
             return None
         if self._damaged and self._mend(entry):
@@ -129,7 +258,7 @@ class SqliteLog:
         return position
 
     def get(self, head: EventId) -> Entry | None:
-        """The unit whose last event has this id."""
+        """Return the unit whose last event has this id; None if there is none."""
         recent = self._recent.get(head)
         if recent is not None:
             return recent[1]
@@ -141,12 +270,12 @@ class SqliteLog:
         return None
 
     def read(self, topic: TopicId, after: int, limit: int) -> list[tuple[int, Entry]]:
-        """Units of a topic past a position, oldest first."""
+        """Return units of a topic past a position, oldest first."""
         held = self._topics.get(topic) or self._load(topic)
         units: list[tuple[int, Entry]] = []
         self.left_out = ()
         newest = max(after, held.cut)
-        # Again for those that were left out: less than was asked for means that there is no more.
+        # Repeat for units that were left out: an answer below the limit means that there are no more.
         while (asked := limit - len(units)) > 0:
             found = self._stored(held, newest, asked)
             sound = [each for each in found if self._checked(*each)]
@@ -164,13 +293,13 @@ class SqliteLog:
         return units
 
     def _stored(self, held: TopicSummary, after: int, limit: int) -> list[tuple[int, Entry]]:
-        """Rows of the database, sound or not."""
+        """Return rows of the database as units, sound or not."""
         return self._units(held, self._reader.all(_READ, held.id, after, limit))
 
     def chain(
         self, topic: TopicId, author: AuthorId, device: DeviceId, first: int, last: int, limit: int
     ) -> list[Entry]:
-        """Units of one chain that overlap a range of sequence numbers, in its order."""
+        """Return units of one chain that overlap a range of sequence numbers, in its order."""
         held = self._topics.get(topic) or self._load(topic)
         chain = held.chains.get((author, device))
         if chain is None:
@@ -189,18 +318,18 @@ class SqliteLog:
         return [found[place] for place in sorted(found)[:limit]]
 
     def heads(self, topic: TopicId) -> list[ChainHead]:
-        """Every chain of a topic, in the order in which their first units came."""
+        """Return the ends of every chain of a topic, in the order in which their first units came."""
         held = self._topics.get(topic) or self._load(topic)
         heads = (chain.chain_head() for chain in held.chains.values())
         return [head for head in heads if head is not None]
 
     def kept(self, topic: TopicId) -> Kept:
-        """How much of a topic is held."""
+        """Return how much of a topic is held."""
         held = self._topics.get(topic) or self._load(topic)
         return Kept(held.units, held.events, held.bytes, held.oldest)
 
     def since(self, topic: TopicId, stored_at: float) -> int:
-        """The position after which all units of a topic were stored at this time or later."""
+        """Return the position after which all units of a topic were stored at this time or later."""
         held = self._topics.get(topic) or self._load(topic)
         older = (position for position, unit in reversed(held.fresh) if unit.stored_at < stored_at)
         fresh = next(older, None)
@@ -209,7 +338,7 @@ class SqliteLog:
         return self._reader.number(_SINCE_STEPPED if held.stepped else _SINCE, held.id, stored_at, held.cut)
 
     def end(self) -> int:
-        """The position that was given last; 0 if none ever was."""
+        """Return the last position given; 0 if none ever was."""
         return self._end
 
     def evict(self, topic: TopicId, before: float | None, max_bytes: int | None, limit: int) -> list[Entry]:
@@ -231,7 +360,7 @@ class SqliteLog:
         return evicted
 
     def seal(self) -> Changes:
-        """Take what is to be written; the next writes are for the next commit."""
+        """Return the pending writes; the next writes are for the next commit."""
         changes, self.pending = self.pending, Changes()
         for topic in self._touched_topics.values():
             changes.topics[topic.id] = topic.row()
@@ -243,7 +372,7 @@ class SqliteLog:
         return changes
 
     def let_go(self, units: Iterable[tuple[int, int, int, Entry]]) -> None:
-        """These are durable: from now on the database is asked for them."""
+        """Drop durable units from memory; they are read from the database now."""
         for position, _, _, unit in units:
             recent = self._recent.get(unit.head)
             if recent is not None and recent[0] == position:
@@ -253,7 +382,7 @@ class SqliteLog:
                 fresh.popleft()
 
     def _load(self, topic: TopicId) -> TopicSummary:
-        """The summary of a topic that this process has not touched yet, so all of it is durable."""
+        """Load the summary of a topic that this process has not touched yet, so all of it is durable."""
         row = self._reader.first("SELECT id, units, events, bytes, stepped FROM topic WHERE topic = ?", topic)
         if row is None:
             self._last_topic += 1
@@ -283,10 +412,10 @@ class SqliteLog:
         held.newest = None if newest is None else newest[0]
 
     def _is_stored(self, topic: TopicSummary, chain: ChainSummary, entry: Entry) -> bool:
-        """Whether a unit of this head is in the database.
+        """Return whether a unit with this head is in the database.
 
-        A head is the hash of an event, which names its chain and number: a unit of the same head is
-        in the same chain and ends at the same number. So what goes on a chain needs no search.
+        A head is the hash of an event, which names its chain and number: a unit with the same head is in the
+        same chain and ends at the same number. So a unit that extends a chain needs no search.
         """
         if entry.first is None:
             return self.get(entry.head) is not None
@@ -297,11 +426,11 @@ class SqliteLog:
         return found is not None
 
     def _oldest(self, held: TopicSummary, limit: int) -> list[tuple[int, Entry]]:
-        """The oldest units of a topic; what is damaged goes like the rest."""
+        """Return the oldest units of a topic; damaged ones are evicted like the rest."""
         return self._stored(held, held.cut, limit) or list(islice(held.fresh, limit))
 
     def _checked(self, position: int, entry: Entry) -> bool:
-        """Whether a unit is what was written; if not, that is noted."""
+        """Return whether a unit is as it was written; note the damage if not."""
         if self._is_sound is None or position in self._mended:
             return True
         if position not in self._noted and self._is_sound(entry):
@@ -313,7 +442,7 @@ class SqliteLog:
         return False
 
     def _mend(self, entry: Entry) -> bool:
-        """Put a unit into the place of the same one that was damaged; whether there was one."""
+        """Put a unit in the place of its damaged copy; return whether there was one."""
         place = _place(_damage(entry))
         if place not in self._damaged:
             return False
@@ -341,7 +470,7 @@ class SqliteLog:
             topic.fresh.popleft()
 
     def _after_eviction(self, topic: TopicSummary, evicted: list[Entry]) -> None:
-        """Bring the summaries of a topic and of the chains that lost units up to date."""
+        """Update the summaries of a topic and of the chains that lost units."""
         self.pending.cuts[topic.id] = topic.cut
         self._touched_topics[topic.id] = topic
         owners = {(unit.author, unit.device): None for unit in evicted}
@@ -374,7 +503,7 @@ class SqliteLog:
 
 
 def _is_chain(author: object, device: object, fields: list[object]) -> bool:
-    """Whether what was read of a chain can be one: its owner, counts, numbers and head."""
+    """Return whether the columns of a chain can be one: its owner, counts, numbers and head."""
     units, longest, first, last, head = fields
     return (
         isinstance(author, bytes)
@@ -388,7 +517,7 @@ def _is_chain(author: object, device: object, fields: list[object]) -> bool:
 
 
 def _place(damage: Damage) -> _Place:
-    """What stays the same of a unit however its bytes were changed."""
+    """Return the identity of a unit, which stays the same however its bytes were changed."""
     name = damage.head if damage.first is None else damage.first
     return damage.topic, damage.author, damage.device, name
 
@@ -398,7 +527,7 @@ def _damage(entry: Entry) -> Damage:
 
 
 def _numbered(units: Iterable[tuple[int, Entry]], chain: ChainSummary) -> Iterator[tuple[int, int, Entry]]:
-    """(first, position, unit) of those units of a chain that have a sequence number."""
+    """Yield (first, position, unit) for the units of a chain that have a sequence number."""
     for position, unit in units:
         if unit.first is not None and unit.author == chain.author and unit.device == chain.device:
             yield unit.first, position, unit

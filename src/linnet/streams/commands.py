@@ -1,116 +1,124 @@
-"""What the local application asks of streams, what it is answered, and what it is handed."""
+"""The commands that the local application gives to streams, their answers, and what it is handed."""
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from linnet.core.ids import AuthorId, Contact, DeviceId, EventId, PeerId, TopicId, WireDeviceId
-from linnet.core.limits import NEIGHBORS, PUBLISHERS
+from linnet.core.limits import BATCH_EVENTS, NEIGHBORS, PUBLISHERS, STREAM_NAME_CHARS
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
+from linnet.delivery.receipts import ReceiverFate
 from linnet.identity.cards import Revocation
+from linnet.machine.commands import Command, Done
 from linnet.overlay.config import Overlay
 
+StreamName = Annotated[str, Meta(min_length=1, max_length=STREAM_NAME_CHARS)]
+Moment = Annotated[float, Meta(ge=0, le=2**40)]
+"""Unix time in seconds."""
 
-class Publish(Struct, frozen=True, gc=False):
-    """Say these, in this order. Answered by `Published` or `Declined`."""
 
-    stream: str
-    bodies: tuple[bytes, ...]
-    confirm: float = 0.0
+class Publish(Command["Published"], frozen=True, gc=False):
+    """Publish events, in this order; answered when they are durable here, or confirmed by storage nodes."""
+
+    stream: StreamName
+    bodies: Annotated[tuple[bytes, ...], Meta(max_length=BATCH_EVENTS)] = ()
+    confirm: Annotated[float, Meta(ge=0, le=3600)] = 0.0
     """Seconds to wait for storage nodes to say that they keep them."""
+    texts: Annotated[tuple[str, ...], Meta(max_length=BATCH_EVENTS)] = ()
+    """Text bodies, after `bodies`; the node encodes them before it asks its machine."""
 
 
-class Subscribe(Struct, frozen=True, gc=False):
-    """Hand me what is said in a stream. Answered by `Subscribed` or `Declined`."""
+class Subscribe(Command["Subscribed"], frozen=True, gc=False):
+    """Receive the events of a stream."""
 
     subscription: int
-    """Number that `Deliver` will carry; chosen by the caller."""
-    stream: str
-    since: float | None = None
-    """Unix time from which on history is wanted, 0 for all of it; None for only what comes."""
-    name: str | None = None
-    """Makes it durable: it is kept in the log and resumes after the last that was consumed."""
+    """The number in `Deliver` effects; chosen by the caller."""
+    stream: StreamName
+    since: Moment | None = None
+    """Unix time from which on history is wanted, 0 for all of it; None for new events only."""
+    name: StreamName | None = None
+    """Makes the subscription durable: it reads from the log and resumes after the last item that was
+    consumed."""
     ordered: bool = True
     """Whether each publisher's events come in order, waiting for gaps to be filled."""
     live: bool = True
     """Whether to go on after history; otherwise it ends with `Ended`."""
     receipts: bool = False
-    """Whether publishers may learn that it arrived here."""
+    """Whether publishers may learn that their events arrived here."""
 
 
 class Policy(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """What the owner of a stream decides about it: the body of an event of kind ``policy``."""
+    """The settings of a stream by its owner: the body of an event of kind ``policy``."""
 
     publishers: Annotated[tuple[AuthorId, ...], Meta(max_length=PUBLISHERS)] | None = None
-    """Who may publish beside the owner; None: everyone."""
+    """The people who may publish beside the owner; None: everyone."""
     degree: Annotated[int, Meta(ge=2, le=NEIGHBORS)] | None = None
     near: bool = False
     trackers: Annotated[tuple[Contact, ...], Meta(max_length=8)] = ()
-    """Trackers of this stream in order of preference, instead of those that hashing gives."""
+    """Trackers of this stream in order of preference, instead of those chosen by hashing."""
     sealer: WireDeviceId | None = None
-    """The owner's device that seals the stream, so that only readers whom it let in can read it."""
+    """The owner's device that seals the stream, so that only readers that it has let in can read it."""
 
 
-class Declare(Struct, frozen=True, gc=False):
-    """Publish a policy for a stream of ours. Answered by `Published` or `Declined`."""
+class Declare(Command["Published"], frozen=True, gc=False):
+    """Set who may publish in a stream of ours and how it is linked."""
 
-    stream: str
+    stream: StreamName
     policy: Policy
     sealed: bool = False
     """Whether this device seals the stream from now on: nobody else may publish in it then."""
 
 
-class Revoke(Struct, frozen=True, gc=False):
-    """Spread a person's word that a device is theirs no longer. Answered by `Done` or `Declined`."""
+class Revoke(Command[Done], frozen=True, gc=False):
+    """Spread a person's statement that a device is no longer theirs."""
 
     revocation: Revocation
 
 
-class SwitchOverlay(Struct, frozen=True, gc=False):
-    """Give a stream another overlay while it goes on. Answered by `OverlayIs` or `Declined`."""
+class SwitchOverlay(Command["OverlayIs"], frozen=True, gc=False):
+    """Switch a stream of this node to another overlay while it goes on; kept over restarts."""
 
-    stream: str
-    overlay: Overlay | None
-    """None: what the configuration says."""
-
-
-class AskToRead(Struct, frozen=True, gc=False):
-    """Make a request to read a sealed stream. Answered by `RequestIs` or `Declined`."""
-
-    stream: str
+    stream: StreamName
+    overlay: Overlay | None = None
+    """None: the overlay that the configuration names."""
 
 
-class AllowReader(Struct, frozen=True, gc=False):
-    """Let a device read a stream that this device seals. Answered by `ReadersAre` or `Declined`."""
+class AskToRead(Command["RequestIs"], frozen=True, gc=False):
+    """Make a line of text by which this device asks the owner of a sealed stream for access."""
 
-    stream: str
-    request: str
+    stream: StreamName
+
+
+class AllowReader(Command["ReadersAre"], frozen=True, gc=False):
+    """Let a device read a stream that this device seals."""
+
+    stream: StreamName
+    request: Annotated[str, Meta(min_length=1, max_length=8192)]
     """The line that the device made."""
     from_now: bool = False
-    """Whether a new epoch begins with it; otherwise it reads the present one, from its beginning."""
+    """Whether a new epoch begins with this reader; otherwise it reads the present one, from its beginning."""
 
 
-class DisallowReader(Struct, frozen=True, gc=False):
-    """Put out readers of a stream that this device seals. Answered by `ReadersAre` or `Declined`."""
+class DisallowReader(Command["ReadersAre"], frozen=True, gc=False):
+    """Remove readers from a stream that this device seals; later events are sealed with a new key."""
 
-    stream: str
+    stream: StreamName
     person: AuthorId | None = None
     """All devices of this person."""
     device: DeviceId | None = None
     """This device alone."""
 
 
-class ListReaders(Struct, frozen=True, gc=False):
-    """Who may read a stream that this device seals. Answered by `ReadersAre` or `Declined`."""
+class ListReaders(Command["ReadersAre"], frozen=True, gc=False):
+    """List the readers of a stream that this device seals."""
 
-    stream: str
+    stream: StreamName
 
 
 class OverlayIs(Struct, frozen=True, gc=False):
-    """The overlay that a stream has at this node from now on; for a while it stays in the old one too."""
+    """The overlay that a stream has at this node from now on; for a while it also stays in the old one."""
 
     topic: TopicId
     overlay: Overlay
@@ -121,7 +129,7 @@ class RequestIs(Struct, frozen=True, gc=False):
     """A request to read, as a line for the stream's owner."""
 
     topic: TopicId
-    line: str
+    line: str = field(name="request")
 
 
 class ReaderIs(Struct, frozen=True, gc=False):
@@ -131,54 +139,46 @@ class ReaderIs(Struct, frozen=True, gc=False):
     device: DeviceId
     key: PeerId
     label: str
-    since: int
-    """The epoch from which on it reads."""
+    since: int = field(name="epoch")
+    """The first epoch that it reads."""
     at: int
-    """When it was let in, Unix time."""
+    """When it was let in, in Unix time."""
 
 
 class ReadersAre(Struct, frozen=True, gc=False):
-    """Who may read a sealed stream, and who was just let in or put out."""
+    """The readers of a sealed stream, and those that were just let in or removed."""
 
     topic: TopicId
     epoch: int
     since: float | None
-    """When the present epoch began; None: none has yet."""
+    """When the present epoch began; None: no epoch has begun."""
     readers: tuple[ReaderIs, ...]
     changed: tuple[ReaderIs, ...] = ()
 
 
-class Fate(Struct, frozen=True, gc=False):
-    """What the sender knows of its event at one receiver."""
-
-    receiver: PeerId
-    storage: bool
-    delivered_at: float | None
-    """When the sender learned it; None: pending."""
-
-
 class Published(Struct, frozen=True, gc=False):
-    """It is durable here and was passed on; what is known of it elsewhere stands in its fates."""
+    """The events are durable here and were passed on; `fates` says what is known of them elsewhere."""
 
     topic: TopicId
     first: int
     ids: tuple[EventId, ...]
     neighbors: int
-    """Neighbours that it was sent to; 0: it goes out when one appears."""
-    fates: tuple[Fate, ...]
+    """Neighbours that they were sent to; 0: they go out when one appears."""
+    fates: tuple[ReceiverFate, ...]
     unsent: Reason | None = None
     """Why there is no neighbour, if that is known. ``no_address``: no tracker is known;
-    ``unreachable_inbound``: nobody can dial this node, and nobody whom it could dial was named so far."""
+    ``unreachable_inbound``: nobody can dial this node, and no node that it could dial was named so far."""
     unconfirmed: Reason | None = None
-    """If all were to confirm it and did not: ``no_storage``, nobody could; ``timeout``, not in time."""
+    """Why not all storage nodes confirmed, if that was asked for: ``no_storage``, there are none;
+    ``timeout``, not in time."""
 
 
 class Subscribed(Struct, frozen=True, gc=False):
-    """The subscription is on."""
+    """The subscription is active."""
 
     topic: TopicId
     resumed: bool
-    """Whether a durable subscription of this name was found."""
+    """Whether a durable subscription of this name existed before."""
 
 
 class ChainStatus(Struct, frozen=True, gc=False):
@@ -191,7 +191,7 @@ class ChainStatus(Struct, frozen=True, gc=False):
 
 
 class StreamStatus(Struct, frozen=True, gc=False):
-    """What there is to know about one stream at this node."""
+    """The state of one stream at this node."""
 
     stream: str
     topic: TopicId
@@ -211,11 +211,4 @@ class StreamStatus(Struct, frozen=True, gc=False):
     chains: tuple[ChainStatus, ...]
     overlay: Overlay = Overlay.TRACKER
     alone: Reason | None = None
-    """Why it has no neighbours, if that is known: as in `Published.unsent`."""
-
-
-SealedCommand: TypeAlias = AskToRead | AllowReader | DisallowReader | ListReaders
-StreamCommand: TypeAlias = (
-    Publish | Subscribe | Unsubscribe | Consumed | Declare | Revoke | SwitchOverlay | SealedCommand
-)
-StreamResult: TypeAlias = Published | Subscribed | OverlayIs | RequestIs | ReadersAre | Done | Declined
+    """Why the stream has no neighbours, if that is known: as in `Published.unsent`."""

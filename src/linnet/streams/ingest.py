@@ -1,25 +1,98 @@
-"""What comes in from outside: duplicates set aside, cards and policy asked, signatures checked.
+"""Checks incoming units: drops duplicates, checks cards and the policy, verifies signatures.
 
-Nothing leaves here that was not verified whole. A duplicate costs no check: its numbers were seen.
+The stream's owner signs who may publish, and every node enforces it. Only units that were verified whole
+leave this module. A duplicate costs no check, since its numbers were seen.
 """
 
 from __future__ import annotations
 
+import msgspec
+from msgspec.structs import astuple
+
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import AuthorId, DeviceId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.chain import Chain, ChainKey
+from linnet.core.stores import Cells
+from linnet.delivery.chain import Chain, ChainKey, Range
 from linnet.delivery.context import Context
 from linnet.delivery.event_archive import known_heads
 from linnet.delivery.messages import ChainPlace
-from linnet.delivery.ranges import Range
-from linnet.event.event import Unverified, Verified
+from linnet.event.event import Event, Tail, Unverified, Verified
+from linnet.event.signing import decode_unit, encode_unit, recall_unit
 from linnet.identity.cards import Card
-from linnet.streams.policy import Governance
+from linnet.streams.commands import Policy
+
+POLICY = "policy"
+"""The kind of an event that sets a stream's policy; its body is a `Policy`."""
+
+_POLICIES = "policy"
+_encode = msgspec.msgpack.Encoder().encode
+_decoder = msgspec.msgpack.Decoder(Policy)
+
+
+class Governance:
+    """The policy of one stream, signed by its owner. A stream without an owner is open."""
+
+    def __init__(self, topic: TopicId, owner: AuthorId | None, cells: Cells) -> None:
+        self._topic = topic
+        self._cells = cells
+        self.owner = owner
+        self.policy = Policy()
+        self.unit: Unverified | None = None
+        """The unit that carries the policy, to be shown to new neighbours."""
+        self._at: tuple[int, int] = (-1, -1)
+        self._allowed: dict[AuthorId, None] | None = None if owner is None else {owner: None}
+        kept = None if owner is None else cells.get(_POLICIES, topic)
+        if kept is not None:
+            self.read(recall_unit(decode_unit(kept)))
+
+    def admit(self, author: AuthorId) -> None:
+        """Raise `InvalidEvent` unless this author may publish.
+
+        While no policy is known, only the owner may.
+        """
+        if self._allowed is not None and author not in self._allowed:
+            raise InvalidEvent(Reason.NOT_A_PUBLISHER, "the stream's owner does not list this author")
+
+    def read(self, verified: Verified) -> bool:
+        """Take in a newer policy if the unit holds one from the owner; return whether it did."""
+        if self.owner is None or verified.unit.author != self.owner:
+            return False
+        news = False
+        for event in verified.events:
+            if event.kind == POLICY:
+                news = self._take(event, verified.unit) or news
+        return news
+
+    def tail(self, policy: Policy, time: int) -> Tail:
+        """Return the tail of an event that sets a policy."""
+        # Versions older than sealed streams read only a policy that does not mention them.
+        fields = astuple(policy)
+        body = _encode(fields[:-1] if policy.sealer is None else fields)
+        return Tail(None, None, None, None, POLICY, "", time, None, body)
+
+    def _take(self, event: Event, unit: Unverified) -> bool:
+        # The owner's own clock decides which is later; the sequence number breaks ties of one device.
+        at = (event.time, event.seq or 0)
+        if at <= self._at:
+            return False
+        try:
+            policy = _decoder.decode(event.body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return False
+        self._at = at
+        self.policy = policy
+        self.unit = unit
+        if policy.publishers is None:
+            self._allowed = None
+        else:
+            self._allowed = {AuthorId(author): None for author in (event.author, *policy.publishers)}
+        self._cells.put(_POLICIES, self._topic, encode_unit(unit))
+        return True
 
 
 class Ingest:
-    """The chains of one topic, as far as this node has seen them."""
+    """The chains of one topic, as far as this node has seen them, and the checks of new units."""
 
     def __init__(self, topic: TopicId, context: Context, governance: Governance) -> None:
         self._topic = topic
@@ -27,42 +100,41 @@ class Ingest:
         self._governance = governance
         self.chains: dict[ChainKey, Chain] = {}
         self._hearsay: dict[ChainKey, None] = {}
-        """Chains that were announced and never heard: the first to go when there are too many."""
+        """Announced chains of which no event was received: the first to be dropped when there are too
+        many."""
         self.anchored = False
-        """Whether a storage node has told us which chains there are: an unknown one is new then,
-        and all of it is due to us."""
+        """Whether a storage node has told us which chains exist: an unknown chain is new then, and all of it
+        is due to us."""
         self.asked: dict[PeerId, None] = {}
-        """Who is about to say which chains are due to us from where on. Until then new ones are held."""
+        """Peers that are about to say from which number on each chain is due to us; until then, new chains
+        are held."""
         self.resumes = False
-        """Whether a durable subscription came back that nobody has told yet what was there before it."""
+        """Whether a durable subscription has resumed and no peer has told yet which events were there before
+        it."""
         self.wants_all = False
-        """Whether everything there ever was is due to us: a durable subscription said so."""
+        """Whether everything ever published is due to us, because a durable subscription asks for it."""
 
     def is_duplicate(self, unit: Unverified) -> bool:
-        """Whether all of a unit was seen. Nothing of it is believed for that."""
+        """Return whether all events of a unit were seen before. That alone makes nothing in it believed."""
         if unit.seq is None:
             return False
         chain = self.chains.get(unit.author + unit.device)
         return chain is not None and chain.seen.covers(unit.seq, unit.seq + len(unit.tails) - 1)
 
     def check(self, unit: Unverified, card: Card | None, now: float | None) -> tuple[Verified, Card]:
-        """Verify a unit by its device's card; a `RemoteError` says why it cannot be used.
+        """Verify a unit by its device's card; raises a `RemoteError` if the unit cannot be used.
 
-        Without a `now` it is history: its card's dates are not judged.
+        Without `now` the unit is history: the dates of its card are not checked.
         """
         if unit.topic != self._topic or unit.seq is None:
             raise InvalidEvent(Reason.MALFORMED, "not a unit of this stream's chains")
         self._governance.admit(unit.author)
-        cards = self._context.cards
-        if card is not None and card is not cards.shown(unit.author, unit.device):
-            cards.learn(card)
-        known = cards.card_for(unit.author, unit.device, now)
-        return self._context.verify(unit, known), known
+        return self._context.check(unit, card, now)
 
     def check_all(
         self, units: tuple[Unverified, ...], cards: tuple[Card, ...], now: float | None
     ) -> tuple[list[Verified], list[RemoteError]]:
-        """Verify a page of history: what is good, and what was wrong with the rest."""
+        """Verify a page of history; return the good units, and the errors of the rest."""
         good: list[Verified] = []
         errors: list[RemoteError] = []
         for card in cards:
@@ -80,10 +152,10 @@ class Ingest:
     def accept(
         self, verified: Verified, said_at: float, live: bool = False, now: float | None = None
     ) -> tuple[Chain, list[Verified], Range | None]:
-        """Count a verified unit as seen; gives the units whose turn has come, and a range given up for it.
+        """Count a verified unit as seen; return its chain, the units whose turn has come, and a lost range.
 
-        When it was said is another's word unless it came live; with a `now`, one that cannot be is not taken.
-        `InvalidEvent` if it contradicts its chain, or if there are too many chains.
+        `said_at` is another node's word unless the unit is live; with `now`, an impossible time is not noted.
+        Raises `InvalidEvent` if the unit contradicts its chain, or if there are too many chains.
         """
         unit = verified.unit
         first = unit.seq or 0
@@ -100,16 +172,17 @@ class Ingest:
         chain.moments.note(first, said_at, heard=live, now=now)
         return chain, chain.in_order(verified, first, last), lost
 
-    def announced(
+    def note_place(
         self, place: ChainPlace, storage: bool, first_due: int | None = None
     ) -> tuple[Chain | None, list[Verified]]:
-        """Somebody says how far a chain goes; gives the chain if that is news, and units whose turn has come.
+        """Note how far a chain goes; return the chain if that is news, and the units whose turn has come.
 
-        It may say from where on the chain is due to us. Raises `InvalidEvent` if there are too many chains.
+        `first_due` is the number from which on the chain is due to us, if the peer says so. Raises
+        `InvalidEvent` if there are too many chains.
         """
         chain = self.chains.get(place.author + place.device)
-        # On the edge, what began while we took part was due to us from its beginning: if who keeps it for us
-        # has removed that, it is missing, and others may have it.
+        # On the edge, a chain that began while we took part was due to us from its beginning: if the node
+        # that keeps it for us has removed that part, it is a gap, which others may fill.
         removed = storage and place.held and not (self.anchored and self._context.config.gap_waits)
         if chain is None:
             if self.wants_all:
@@ -117,7 +190,7 @@ class Ingest:
             elif first_due is not None:
                 base = min(first_due, place.last + 1)
             else:
-                # In doubt all is due to who resumes: only nodes of version 0.1.0 leave it in doubt.
+                # In doubt, all is due to a subscription that resumes: only version 0.1.0 leaves it in doubt.
                 base = 0 if self.anchored or (self.resumes and not self.asked) else place.last + 1
             chain = self._begin(place.author, place.device, base)
             chain.held = bool(self.asked) and not self.is_own(chain)
@@ -133,22 +206,22 @@ class Ingest:
         return chain, due
 
     def release(self) -> list[tuple[Chain, list[Verified]]]:
-        """Whoever was asked has answered, or takes too long: what was held gets its turn."""
+        """Release the held chains: the peers that were asked have answered, or take too long."""
         self.asked = {}
         return [(chain, chain.release()) for chain in self.chains.values() if chain.held]
 
     def restore_own(self) -> None:
-        """Our own chain goes on where the log ends, whatever else is done here."""
+        """Continue our own chain from where the log ends."""
         context = self._context
         for head in known_heads(self._topic, context.store):
             if (head.author, head.device) == (context.author, context.device):
                 self._begin(head.author, head.device, head.first).restore(head.first, head.last, head.head)
 
     def restore(self, resumed: bool = True) -> dict[ChainKey, int]:
-        """Begin with what the log holds. Gives, for chains that were seen further, how far.
+        """Begin with the chains in the log; return, for chains seen further, the number behind that.
 
-        All of the chains that the log does not know is due again, but for those that a subscription
-        which resumes had passed over.
+        Of chains that the log does not know, everything is due again, except what a resuming subscription had
+        passed over.
         """
         before, self.chains = self.chains, {}
         self._hearsay = {}
@@ -163,17 +236,17 @@ class Ingest:
         return floors
 
     def is_own(self, chain: Chain) -> bool:
-        """Whether this is our own chain."""
+        """Return whether this is our own chain."""
         return chain.key == self._context.author + self._context.device
 
     def _base(self, first: int, begins: bool) -> int:
-        """The first number that is due to us of a chain that we had not heard of."""
+        """Return the first number that is due to us of a chain that was unknown before."""
         return 0 if (self.anchored or self.wants_all) and not begins else first
 
     def _begin(self, author: AuthorId, device: DeviceId, base: int) -> Chain:
         config = self._context.config
         if len(self.chains) >= config.max_chains and self._hearsay:
-            # Anyone can announce chains that do not exist; those that do must find their place.
+            # Anyone can announce chains that do not exist; real chains must still find room.
             oldest = next(iter(self._hearsay))
             del self._hearsay[oldest], self.chains[oldest]
         if len(self.chains) >= config.max_chains:

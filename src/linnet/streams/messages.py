@@ -1,4 +1,4 @@
-"""What nodes tell each other about streams alone (tags 40 to 44)."""
+"""The messages that only streams use (tags 40 to 44)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from linnet.identity.cards import Card
 
 
 class PolicyIs(Message, frozen=True, tag=40):
-    """The owner's policy for a stream, for a neighbour that may not know it."""
+    """The owner's policy for a stream, sent to a neighbour that may not know it."""
 
     topic: WireTopicId
     unit: Unverified

@@ -1,9 +1,10 @@
-"""All streams of a node: the application's commands, the overlay's notices, the peers' messages."""
+"""The part of a node that runs its streams: handles commands, overlay notices and messages from peers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import TypeVar
 
 import msgspec
 
@@ -12,9 +13,11 @@ from linnet.core.ids import PeerId, TopicId
 from linnet.core.inputs import Congested, Drained, LinkDown, LinkUp
 from linnet.core.limits import BODY_BYTES
 from linnet.core.reasons import Reason
+from linnet.core.timers import TopicTimer
 from linnet.delivery.catch_up import HistoryDue
-from linnet.delivery.commands import Consumed, Declined, Done, Unsubscribe
+from linnet.delivery.commands import Consumed, Unsubscribe
 from linnet.delivery.context import Context
+from linnet.delivery.flood import SpreadDue
 from linnet.delivery.gap_repair import GapDue
 from linnet.delivery.items import missed_by_damage
 from linnet.delivery.messages import (
@@ -28,20 +31,17 @@ from linnet.delivery.messages import (
     Revoked,
     Watch,
 )
-from linnet.delivery.subscription import has_cursor
-from linnet.delivery.suppression import SpreadDue
-from linnet.edge.client import EdgeClient
+from linnet.edge.edge_client import EdgeClient
 from linnet.edge.notices import Keep, LetGo, Reached, Trim
-from linnet.event.signing import message_tail, recall_unit
-from linnet.machine.commands import carry_out
+from linnet.event.signing import recall_unit
+from linnet.machine.commands import Declined, Done, carry_out
 from linnet.machine.outbox import Notice, Outbox
 from linnet.machine.part import Part, on_command, on_input, on_message, on_notice, on_timer
-from linnet.overlay.config import Overlay
 from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
-from linnet.overlay.overlays import Overlays
-from linnet.overlay.registry import Registry
-from linnet.streams.acknowledge import AcknowledgeDue
+from linnet.overlay.part import Overlays
+from linnet.overlay.tracker_choice import TrackerChoice
 from linnet.streams.announcements import AnchorDue, AnswersDue, HeadsDue, UnheardDue
+from linnet.streams.application import Application
 from linnet.streams.commands import (
     AllowReader,
     AskToRead,
@@ -54,19 +54,16 @@ from linnet.streams.commands import (
     Subscribe,
     SwitchOverlay,
 )
-from linnet.streams.edge_service import Serving, meet
-from linnet.streams.membership import LingerDue, Memberships
+from linnet.streams.config import StorageRule, StreamsConfig
+from linnet.streams.membership import LingerDue, Memberships, Serving, meet
 from linnet.streams.messages import PolicyIs
-from linnet.streams.options import StorageRule, StreamOptions
-from linnet.streams.publisher import ConfirmDue, StorageLookDue, declare, publish
-from linnet.streams.repair import Repair, RepairDue
-from linnet.streams.sealed.announcement_search import KeySearchDue
-from linnet.streams.sealed.readership import allow_reader, ask_to_read, disallow_reader, readers_of
+from linnet.streams.publisher import ConfirmDue, StorageLookDue
+from linnet.streams.receipts import AcknowledgeDue, EvictDue, ReceiptDue
+from linnet.streams.repair import LogDamaged, Repair, RepairDue
+from linnet.streams.sealed.reader import KeySearchDue
 from linnet.streams.sealed.vault import PruneDue, Pruning, Vault
-from linnet.streams.status import status_of
-from linnet.streams.storage import EvictDue, ReceiptDue
 from linnet.streams.stream import Stream
-from linnet.streams.subscribe import UNSUBSCRIBED, subscribe
+from linnet.streams.subscribe import UNSUBSCRIBED
 from linnet.trace.records import Kind, Record
 
 _UNSENT = "edge.unsent"
@@ -74,30 +71,49 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[str, int]).decode
 
 
+T = TypeVar("T", bound=TopicTimer)
+C = TypeVar("C", AskToRead, AllowReader, DisallowReader, ListReaders)
+
+
+def _due(kind: type[T], act: Callable[[Stream, T, float], None]) -> Callable[[Streams, T, float], None]:
+    """Return a timer handler that calls `act` with the timer's stream, if that is still open."""
+
+    @on_timer(kind)
+    def handle(streams: Streams, timer: T, now: float) -> None:
+        stream = streams.own_topics.get(timer.topic)
+        if stream is not None:
+            act(stream, timer, now)
+
+    return handle
+
+
 class Streams(Part):
-    """Every stream that this node publishes to, subscribes to or keeps."""
+    """Runs all streams that this node publishes to, subscribes to or keeps."""
 
     def __init__(
         self,
         context: Context,
         out: Outbox,
         overlays: Overlays,
-        registry: Registry,
-        options: dict[str, StreamOptions],
-        rules: Iterable[StorageRule],
-        overlay: Overlay = Overlay.TRACKER,
+        registry: TrackerChoice,
+        config: StreamsConfig,
     ) -> None:
         self._context = context
         self._out = out
-        self._memberships = Memberships(context, out, overlays, registry, options, rules, overlay)
-        self._by_subscription: dict[int, Stream] = {}
+        self._memberships = Memberships(context, out, overlays, registry, config)
+        self._application = Application(context, out)
+        self.own_topics: dict[TopicId, Stream] = self._memberships.by_topic
+        self.own_subscriptions: dict[int, Stream] = {}
         self._waiting = Waiting(context.config.publish_queue, out)
         self._pruning = Pruning(context, self._opened_vault, out)
         self._unsent: Unsent | None = None
         self.repair = Repair(context, self._memberships, out)
-        """What of our log is damaged."""
-        self.serving = Serving(context, self._memberships)
-        """What a proxy and its clients know of streams."""
+        """Asks other nodes for the damaged units of our log."""
+
+    @property
+    def serving(self) -> Serving:
+        """The streams as a proxy and its clients see them."""
+        return Serving(self._context, self._memberships)
 
     def start(self, now: float) -> None:
         """Join the streams that this node keeps."""
@@ -111,12 +127,12 @@ class Streams(Part):
                 self._memberships.linger(stream, now)
 
     def take_part_through(self, client: EdgeClient) -> None:
-        """Take part in streams through proxies alone."""
+        """Take part in streams only through proxies."""
         self._memberships.client = client
         self._unsent = Unsent(self._context, self._out)
 
     def stop(self, now: float) -> None:
-        """Leave every stream, and answer whoever waits to publish."""
+        """Leave every stream, and decline the publishes that still wait."""
         self._waiting.close()
         for stream in self._memberships:
             self._act_at_once(partial(self._memberships.leave, stream, now), now)
@@ -125,7 +141,7 @@ class Streams(Part):
 
     @on_command(Publish)
     def handle_publish(self, request: int, command: Publish, now: float) -> None:
-        """Publish in a stream; while its links are slow, what is to be published waits."""
+        """Publish in a stream; the command waits while the stream's links are slow."""
         largest = max(map(len, command.bodies), default=0)
         if largest > BODY_BYTES:
             detail = f"a body of {largest} bytes, at most {BODY_BYTES} are allowed"
@@ -135,28 +151,21 @@ class Streams(Part):
         if stream.flood.stalled or stream.topic in self._waiting:  # Order is kept.
             self._waiting.add(stream.topic, request, command)
             return
-        tails = [message_tail(body, int(now * 1000)) for body in command.bodies]
         why = self._memberships.why_alone(stream)
-        context, out = self._context, self._out
-        self._say(
-            request, stream, lambda: publish(stream, context, out, request, tails, command.confirm, now, why)
-        )
+        self._say(request, stream, lambda: self._application.publish(stream, request, command, now, why))
         self._memberships.linger(stream, now)
 
     @on_command(Declare)
     def handle_declare(self, request: int, command: Declare, now: float) -> None:
-        """Set the policy of a stream of ours, and join it as that says."""
+        """Set the policy of one of our streams, and join the stream as the policy says."""
         stream = self._open(command.stream, now)
-        policy, context, out = command.policy, self._context, self._out
-        self._say(
-            request, stream, lambda: declare(stream, context, out, request, policy, now, command.sealed)
-        )
+        self._say(request, stream, lambda: self._application.declare(stream, request, command, now))
         self._pruning.prune_later()
         self._join(stream, now)
         self._memberships.linger(stream, now)
 
     def _say(self, request: int, stream: Stream, act: Callable[[], None]) -> None:
-        """Add to our chain in a stream; what is forbidden is declined, though the stream stays open."""
+        """Append to our chain in a stream; decline what is forbidden, but leave the stream open."""
         first, before = stream.publisher.next, self._out.mark()
         try:
             act()
@@ -169,27 +178,23 @@ class Streams(Part):
     @on_command(Subscribe)
     def handle_subscribe(self, request: int, command: Subscribe, now: float) -> None:
         """Begin a subscription."""
-        if command.subscription in self._by_subscription:
+        if command.subscription in self.own_subscriptions:
             detail = f"there is a subscription {command.subscription} already"
             self._out.reply(request, Declined(Reason.IN_USE, detail))
             return
         stream = self._open(command.stream, now)
-        subscribe(stream, self._context, self._out, request, command, now)
+        self._application.subscribe(stream, request, command, now)
         stream.opening.look_for_keys(now)
         if command.subscription in stream.readers:
-            self._by_subscription[command.subscription] = stream
+            self.own_subscriptions[command.subscription] = stream
         else:
             self._memberships.linger(stream, now)
-
-    def reads(self, subscription: int) -> bool:
-        """Whether a subscription is one of a stream."""
-        return subscription in self._by_subscription
 
     @on_command(Unsubscribe)
     def handle_unsubscribe(self, request: int, command: Unsubscribe, now: float) -> None:
         """End a subscription."""
         subscription = command.subscription
-        stream = self._by_subscription.pop(subscription, None)
+        stream = self.own_subscriptions.pop(subscription, None)
         if stream is None:
             self._out.reply(request, Declined(Reason.UNKNOWN, f"no subscription {subscription}"))
             return
@@ -202,8 +207,8 @@ class Streams(Part):
 
     @on_command(Consumed)
     def handle_consumed(self, request: int, command: Consumed, now: float) -> None:
-        """The application is done with some items of a subscription: hand over what waits."""
-        stream = self._by_subscription.get(command.subscription)
+        """Hand over waiting items: the application has consumed some items of a subscription."""
+        stream = self.own_subscriptions.get(command.subscription)
         if stream is None:
             self._out.reply(request, Declined(Reason.UNKNOWN, f"no subscription {command.subscription}"))
             return
@@ -214,7 +219,7 @@ class Streams(Part):
 
     @on_command(Revoke)
     def handle_revoke(self, request: int, command: Revoke, now: float) -> None:
-        """Spread a person's word that a device is theirs no longer."""
+        """Spread a person's statement that a device is no longer theirs."""
         self._context.cards.revoke(command.revocation)
         for stream in self._memberships:
             stream.sealed.note_revocation()
@@ -223,7 +228,7 @@ class Streams(Part):
 
     @on_command(SwitchOverlay)
     def handle_switch_overlay(self, request: int, command: SwitchOverlay, now: float) -> None:
-        """Give a stream another overlay."""
+        """Switch a stream to another overlay."""
         before = self._out.mark()
         chosen = self._memberships.switch(command.stream, command.overlay, now)
         self._act_on_notices(before, now)
@@ -232,45 +237,31 @@ class Streams(Part):
     @on_command(AskToRead)
     def handle_ask_to_read(self, request: int, command: AskToRead, now: float) -> None:
         """Make a request to read a sealed stream."""
-        self._ask_sealed(
-            request, command.stream, lambda stream: ask_to_read(stream, self._out, request, now), now
-        )
+        self._ask_sealed(request, command, self._application.ask_to_read, now)
 
     @on_command(AllowReader)
     def handle_allow_reader(self, request: int, command: AllowReader, now: float) -> None:
         """Let a device read a stream that this device seals."""
-        context, out = self._context, self._out
-        self._ask_sealed(
-            request,
-            command.stream,
-            lambda stream: allow_reader(stream, context, out, request, command, now),
-            now,
-        )
+        self._ask_sealed(request, command, self._application.allow_reader, now)
 
     @on_command(DisallowReader)
     def handle_disallow_reader(self, request: int, command: DisallowReader, now: float) -> None:
-        """Put readers out of a stream that this device seals."""
-        context, out = self._context, self._out
-        self._ask_sealed(
-            request,
-            command.stream,
-            lambda stream: disallow_reader(stream, context, out, request, command, now),
-            now,
-        )
+        """Remove readers from a stream that this device seals."""
+        self._ask_sealed(request, command, self._application.disallow_reader, now)
 
     @on_command(ListReaders)
     def handle_list_readers(self, request: int, command: ListReaders, now: float) -> None:
-        """Say who may read a stream that this device seals."""
-        self._ask_sealed(
-            request, command.stream, lambda stream: self._out.reply(request, readers_of(stream, ())), now
-        )
+        """List the readers of a stream that this device seals."""
+        self._ask_sealed(request, command, self._application.list_readers, now)
 
-    def _ask_sealed(self, request: int, name: str, act: Callable[[Stream], None], now: float) -> None:
-        """Do something about the readers of a stream, which stays open also if that is refused."""
-        stream = self._open(name, now)
+    def _ask_sealed(
+        self, request: int, command: C, act: Callable[[Stream, int, C, float], None], now: float
+    ) -> None:
+        """Act on the readers of a stream; the stream stays open even if the command is refused."""
+        stream = self._open(command.stream, now)
         before = self._out.mark()
         try:
-            act(stream)
+            act(stream, request, command, now)
         except Refused as error:
             self._out.forget_since(before)
             self._out.reply(request, Declined(error.reason, error.detail))
@@ -279,13 +270,9 @@ class Streams(Part):
 
     # Messages.
 
-    def holds(self, topic: TopicId) -> bool:
-        """Whether a topic is that of a stream that is open here."""
-        return self._memberships.get(topic) is not None
-
     @on_message(Data)
     def handle_data(self, peer: PeerId, data: Data, now: float) -> None:
-        """A unit on its way through an overlay."""
+        """Pass a unit to its stream."""
         topic = data.unit.topic
         stream = self._memberships.get(topic)
         if stream is None:
@@ -295,27 +282,27 @@ class Streams(Part):
 
     @on_message(Heads)
     def handle_heads(self, peer: PeerId, message: Heads, now: float) -> None:
-        """A peer says how far it knows chains."""
+        """Learn how far a peer knows the chains."""
         if (stream := self._find(message.topic, peer)) is not None:
             stream.handle_heads(peer, message, now)
 
     @on_message(Resend)
     def handle_resend(self, peer: PeerId, message: Resend, now: float) -> None:
-        """A peer asks for a range of a chain."""
+        """Answer a peer's request for a range of a chain."""
         if (stream := self._find(message.topic, peer)) is not None:
             chain = stream.ingest.chains.get(message.author + message.device)
             self._answer(peer, stream.archive.read_range(message, now, chain))
 
     @on_message(Resent)
     def handle_resent(self, peer: PeerId, message: Resent, now: float) -> None:
-        """A peer sends what it holds of a range."""
+        """Take in the units that a peer holds of a range."""
         if (stream := self._find(message.topic, peer)) is not None:
             self.repair.handle_resent(stream, message, now)
             stream.handle_resent(peer, message, now)
 
     @on_message(History)
     def handle_history(self, peer: PeerId, message: History, now: float) -> None:
-        """A peer, or a subscription of ours, asks for history."""
+        """Answer a request for history, from a peer or from our own subscription."""
         if (stream := self._find(message.topic, peer)) is None:
             return
         # We may read our own log in any case.
@@ -323,18 +310,18 @@ class Streams(Part):
         page = stream.archive.read_history(message, stream.stores or is_ours)
         if is_ours:
             damaged = missed_by_damage(self._context.store.log.left_out)
-            stream.readers.tell_one(message.request, damaged)
+            stream.readers.tell_damaged(message.request, damaged)
         self._answer(peer, page)
 
     @on_message(HistoryPage)
     def handle_page(self, peer: PeerId, message: HistoryPage, now: float) -> None:
-        """A page of history comes for a subscription."""
+        """Hand a page of history to its subscription."""
         if (stream := self._find(message.topic, peer)) is not None:
             stream.handle_page(peer, message, now)
 
     @on_message(Watch)
     def handle_watch(self, peer: PeerId, message: Watch, now: float) -> None:
-        """A publisher wants receipts, or none any more."""
+        """Start or stop sending receipts to a publisher."""
         if (stream := self._find(message.topic, peer)) is None:
             return
         if not message.on:
@@ -348,37 +335,37 @@ class Streams(Part):
 
     @on_message(Receipt)
     def handle_receipt(self, peer: PeerId, message: Receipt, now: float) -> None:
-        """A receiver says how far it has chains."""
+        """Learn from a receipt how far a receiver has the chains."""
         if (stream := self._find(message.topic, peer)) is not None:
             stream.handle_receipt(peer, message, now)
 
     @on_message(Revoked)
     def handle_revoked(self, peer: PeerId, message: Revoked, now: float) -> None:
-        """A device was revoked by its person."""
+        """Take in a person's revocation of a device."""
         if (stream := self._find(message.topic, peer)) is not None:
             stream.handle_revoked(peer, message.revocation)
 
     @on_message(PolicyIs)
     def handle_policy(self, peer: PeerId, message: PolicyIs, now: float) -> None:
-        """A neighbour shows the owner's policy: the stream is joined as that says."""
+        """Take the owner's policy from a neighbour, and join the stream as the policy says."""
         if (stream := self._find(message.topic, peer)) is not None:
             stream.handle_policy(peer, message)
             self._join(stream, now)
 
     def _find(self, topic: TopicId, peer: PeerId) -> Stream | None:
-        """The stream that a peer speaks of; if it is not open here, the peer is blamed."""
+        """Return the stream of a topic; if it is not open here, return None and blame the peer."""
         stream = self._memberships.get(topic)
         if stream is None:
             self._reject_stranger(topic, peer)
         return stream
 
     def _reject_stranger(self, topic: TopicId, peer: PeerId) -> None:
-        # Some of this comes of crossing messages; much of it is a peer that does not care.
+        # Some of these are messages that crossed; many come from a peer that ignores that we left.
         self._out.record(Record(Kind.REJECTED, topic, peer=peer, reason=Reason.NOT_JOINED))
         self._out.blame(peer, Reason.NOT_JOINED)
 
     def _answer(self, peer: PeerId, message: Resent | HistoryPage) -> None:
-        """Send what was read from the log once it is durable: a chain that was shown and then lost forks."""
+        """Send what was read from the log once it is durable: a chain shown and then lost would fork."""
         if peer == self._context.peer:
             self._out.send(peer, message)
         else:
@@ -388,7 +375,7 @@ class Streams(Part):
 
     @on_input(LinkUp)
     def handle_link_up(self, event: LinkUp, now: float) -> None:
-        """A link is open. What a proxy serves us is known only when it says so."""
+        """Tell all streams that a link is up; on the edge, they wait until the proxy says what it serves."""
         self._context.links[event.peer] = None
         if self._memberships.client is None:
             for stream in self._memberships:
@@ -396,19 +383,19 @@ class Streams(Part):
 
     @on_input(LinkDown)
     def handle_link_down(self, event: LinkDown, now: float) -> None:
-        """A link is gone."""
+        """Tell all streams that a link is down."""
         self._context.links.pop(event.peer, None)
         for stream in self._memberships:
             stream.handle_link_down(event.peer)
 
     @on_input(Congested)
     def handle_congestion(self, event: Congested, now: float) -> None:
-        """The queue towards a peer is filling."""
+        """Stop publishing to a peer whose queue is filling."""
         self._set_congestion(event.peer, True, now)
 
     @on_input(Drained)
     def handle_drain(self, event: Drained, now: float) -> None:
-        """The queue towards a peer is empty again."""
+        """Publish what waited for the queue of a peer to drain."""
         self._set_congestion(event.peer, False, now)
 
     def _set_congestion(self, peer: PeerId, congested: bool, now: float) -> None:
@@ -418,68 +405,69 @@ class Streams(Part):
                 neighbor.congested = congested
             self._publish_waiting(stream, now)
 
-    def close_input(self, now: float) -> None:
-        """Ask for what was found damaged in the log while the input was handled."""
-        self.repair.note_damage()
+    @on_notice(LogDamaged)
+    def repair_log(self, notice: LogDamaged, now: float) -> None:
+        """Ask for the units that were found damaged in the log while the last input was handled."""
+        self.repair.note_damage(notice.damages)
 
-    # What overlays and the edge tell.
+    # Notices from overlays and the edge.
 
     @on_notice(NeighborUp)
     def handle_neighbor_up(self, notice: NeighborUp, now: float) -> None:
-        """A stream has a new neighbour."""
+        """Greet a new neighbour in a stream."""
         if (stream := self._memberships.get(notice.topic)) is not None:
             stream.handle_neighbor_up(notice.peer, now)
             self._publish_waiting(stream, now)
 
     @on_notice(NeighborDown)
     def handle_neighbor_down(self, notice: NeighborDown, now: float) -> None:
-        """A stream has lost a neighbour."""
+        """Forget a neighbour in a stream."""
         if (stream := self._memberships.get(notice.topic)) is not None:
             stream.handle_neighbor_down(notice.peer)
             self._publish_waiting(stream, now)
 
     @on_notice(StorageKnown)
     def handle_storage_known(self, notice: StorageKnown, now: float) -> None:
-        """A stream has other storage nodes."""
+        """Replace the known storage nodes of a stream."""
         if (stream := self._memberships.get(notice.topic)) is not None:
             stream.set_storage(notice.nodes, now)
             self._note_unreachable(stream)
 
     @on_notice(JoinRefused)
     def handle_join_refused(self, notice: JoinRefused, now: float) -> None:
-        """A stream is taken by no tracker, or by no proxy."""
+        """Record that no tracker, or no proxy, accepts a stream."""
         self._out.record(Record(Kind.REJECTED, notice.topic, reason=notice.reason, note="join refused"))
 
     @on_notice(Reached)
     def meet_neighbor(self, notice: Reached, now: float) -> None:
-        """A proxy serves a stream, or a client is served in it."""
+        """Meet the proxy that serves a stream, or a client that we serve in it."""
         if (stream := self._memberships.get(notice.topic)) is not None:
             meet(stream, notice.peer, notice.same, now)
             self._publish_waiting(stream, now)
 
     @on_notice(Keep)
     def keep_stream(self, notice: Keep, now: float) -> None:
-        """A stream is to be kept for clients."""
+        """Keep a stream for clients."""
         rule = StorageRule(notice.stream, notice.retention, notice.quota)
         self._act_at_once(lambda: self._memberships.keep(rule, now), now)
 
     @on_notice(LetGo)
     def let_stream_go(self, notice: LetGo, now: float) -> None:
-        """A stream is kept for clients no longer."""
+        """Stop keeping a stream for clients."""
         self._act_at_once(lambda: self._memberships.let_go(notice.stream, now), now)
 
     @on_notice(Trim)
     def trim_stream(self, notice: Trim, now: float) -> None:
-        """Clients have too much of a stream: remove the oldest of it."""
+        """Evict the oldest events of a stream of which clients store too much."""
         if (stream := self._memberships.get(notice.topic)) is not None:
             stream.archive.evict(None, notice.most, now)
 
     def settle(self, nearby: Iterable[TopicId], withheld: Iterable[TopicId], now: float) -> None:
-        """On the edge: which streams are spoken of on local networks too, and which not with proxies."""
+        """Set, on the edge, the streams that also use local networks, and those hidden from proxies."""
         self._act_at_once(lambda: self._memberships.settle(nearby, withheld, now), now)
 
     def _note_unreachable(self, stream: Stream) -> None:
-        """Say once, until there are neighbours, that nobody can dial us and nobody is there whom we could."""
+        """Record once, until there are neighbours, that nobody can dial us and that we can dial nobody."""
         was_told, stream.is_unreachable = (
             stream.is_unreachable,
             self._memberships.why_alone(stream) is Reason.UNREACHABLE_INBOUND,
@@ -488,86 +476,27 @@ class Streams(Part):
             note = "no neighbour: this node cannot be dialled, and the tracker has nobody who can be"
             self._out.record(Record(Kind.CONTROL, stream.topic, reason=Reason.UNREACHABLE_INBOUND, note=note))
 
-    # Time.
+    # Timers. A timer of a stream that was left does nothing.
 
-    @on_timer(GapDue)
-    def repair_gap(self, timer: GapDue, now: float) -> None:
-        """Ask for what a chain lacks."""
-        if (stream := self._memberships.get(timer.topic)) is not None:
-            stream.repair_gap(timer.chain, now)
-
-    @on_timer(HistoryDue)
-    def ask_for_history(self, timer: HistoryDue, now: float) -> None:
-        """Ask for history again, or somebody else."""
-        if (stream := self._memberships.get(timer.topic)) is not None:
-            stream.readers.end_waiting(timer.subscription)
-
-    @on_timer(ConfirmDue)
-    def answer_publisher(self, timer: ConfirmDue, now: float) -> None:
-        """Tell whoever published what storage nodes confirmed so far."""
-        if (stream := self._memberships.get(timer.topic)) is not None:
-            stream.publisher.end_waiting(timer.request)
-
-    @on_timer(StorageLookDue)
-    def push_missing(self, timer: StorageLookDue, now: float) -> None:
-        """Send storage nodes what they lack of our chain."""
-        if (stream := self._memberships.get(timer.topic)) is not None:
-            stream.publisher.push_missing(now)
-
-    @on_timer(ReceiptDue)
-    def send_receipts(self, timer: ReceiptDue, now: float) -> None:
-        """Tell publishers how far their chains were written."""
-        if (stream := self._memberships.get(timer.topic)) is not None:
-            stream.keeper.send_receipts(now)
-
-    @on_timer(EvictDue)
-    def evict(self, timer: EvictDue, now: float) -> None:
-        """Remove what is too old or too much."""
-        if (stream := self._memberships.get(timer.topic)) is not None:
-            spare = not stream.stores and has_cursor(self._context.store.cells, stream.topic)
-            stream.keeper.evict(spare, now)
-
-    @on_timer(AcknowledgeDue)
-    def acknowledge(self, timer: AcknowledgeDue, now: float) -> None:
-        """Tell a storage node how far this device has received a stream."""
-        if (stream := self._memberships.get(timer.topic)) is not None:
-            stream.acknowledgements.acknowledge(stream.ingest.chains, now)
-
-    @on_timer(HeadsDue)
-    def tell_news(self, timer: HeadsDue, now: float) -> None:
-        """Tell neighbours how far the chains go."""
-        if (stream := self._memberships.get(timer.topic)) is not None:
-            stream.announcements.tell_news(stream.keeps, now)
-
-    @on_timer(UnheardDue)
-    def repeat_heads(self, timer: UnheardDue, now: float) -> None:
-        """Tell neighbours again what they have not shown."""
-        if (stream := self._memberships.get(timer.topic)) is not None:
-            stream.announcements.repeat_heads(stream.keeps, now)
-
-    @on_timer(AnswersDue)
-    def release_held(self, timer: AnswersDue, now: float) -> None:
-        """Wait no longer for those who were asked what is due."""
-        if (stream := self._memberships.get(timer.topic)) is not None:
-            stream.release_held(now)
-
-    @on_timer(AnchorDue)
-    def change_anchor(self, timer: AnchorDue, now: float) -> None:
-        """Ask another storage node which chains there are."""
-        if (stream := self._memberships.get(timer.topic)) is not None:
-            stream.change_anchor(now)
-
-    @on_timer(KeySearchDue)
-    def ask_for_key(self, timer: KeySearchDue, now: float) -> None:
-        """Ask the next for the announcement of a key."""
-        if (stream := self._memberships.get(timer.topic)) is not None:
-            stream.opening.ask_again(now)
-
-    @on_timer(SpreadDue)
-    def spread_waiting(self, timer: SpreadDue, now: float) -> None:
-        """Pass a unit on that waited."""
-        if (stream := self._memberships.get(timer.topic)) is not None:
-            stream.suppression.spread_waiting(timer.head, now)
+    repair_gap = _due(GapDue, lambda stream, timer, now: stream.repair_gap(timer.chain, now))
+    ask_for_history = _due(
+        HistoryDue, lambda stream, timer, _: stream.readers.end_waiting(timer.subscription)
+    )
+    answer_publisher = _due(ConfirmDue, lambda stream, timer, _: stream.publisher.end_waiting(timer.request))
+    push_missing = _due(StorageLookDue, lambda stream, _, now: stream.publisher.push_missing(now))
+    send_receipts = _due(ReceiptDue, lambda stream, _, now: stream.keeper.send_receipts(now))
+    evict = _due(EvictDue, lambda stream, _, now: stream.evict(now))
+    acknowledge = _due(AcknowledgeDue, lambda stream, _, now: stream.acknowledge(now))
+    tell_news = _due(HeadsDue, lambda stream, _, now: stream.announcements.tell_news(stream.keeps, now))
+    repeat_heads = _due(
+        UnheardDue, lambda stream, _, now: stream.announcements.repeat_heads(stream.keeps, now)
+    )
+    release_held = _due(AnswersDue, lambda stream, _, now: stream.release_held(now))
+    change_anchor = _due(AnchorDue, lambda stream, _, now: stream.change_anchor(now))
+    ask_for_key = _due(KeySearchDue, lambda stream, _, now: stream.opening.ask_again(now))
+    spread_waiting = _due(
+        SpreadDue, lambda stream, timer, now: stream.suppression.spread_waiting(timer.head, now)
+    )
 
     @on_timer(LingerDue)
     def leave_unused(self, timer: LingerDue, now: float) -> None:
@@ -583,37 +512,28 @@ class Streams(Part):
 
     @on_timer(PruneDue)
     def prune_keys(self, timer: PruneDue, now: float) -> None:
-        """Delete keys of sealed streams whose time has come."""
+        """Delete the expired keys of sealed streams."""
         self._pruning.prune(now)
 
     @on_timer(RepairDue)
     def ask_for_damaged(self, timer: RepairDue, now: float) -> None:
-        """Ask somebody else for what is damaged in our log."""
+        """Ask other sources for the damaged units of our log."""
         self.repair.ask_again()
 
-    # How things stand.
+    # Status.
 
     def company(self) -> list[tuple[TopicId, tuple[PeerId, ...]]]:
-        """Of each stream that is joined, our neighbours in it."""
+        """Return the topic and the neighbours of each joined stream."""
         return [(stream.topic, tuple(stream.flood.neighbors)) for stream in self._memberships]
 
     def status(self) -> tuple[StreamStatus, ...]:
-        """How every stream stands."""
-        return tuple(
-            status_of(
-                stream,
-                self._context,
-                self._memberships.tracker(stream),
-                self._memberships.overlay(stream),
-                self._memberships.why_alone(stream),
-            )
-            for stream in self._memberships
-        )
+        """Describe the state of every stream."""
+        return self._memberships.status()
 
     # The rest.
 
     def _open(self, name: str, now: float) -> Stream:
-        """The stream of this name, joined if it was not."""
+        """Return the stream of this name, and join it if it was not joined."""
         before = self._out.mark()
         stream = self._memberships.open(name, now)
         self._act_on_notices(before, now)
@@ -625,15 +545,15 @@ class Streams(Part):
         self._act_at_once(lambda: self._memberships.join(stream, now), now)
 
     def _act_at_once(self, act: Callable[[], None], now: float) -> None:
-        """Join or leave a stream, and act on what is told meanwhile."""
+        """Join or leave a stream, and act at once on the notices that this causes."""
         before = self._out.mark()
         act()
         self._act_on_notices(before, now)
 
     def _act_on_notices(self, before: tuple[int, int], now: float) -> None:
-        """Act at once on what an overlay or a proxy has told since then: what comes next builds on it.
+        """Act at once on the notices of overlays and proxies since a mark: later steps build on them.
 
-        Whoever publishes in a stream that it has just joined sends to the neighbours that it has by that.
+        A publish in a stream that was just joined must already reach the neighbours that joining gave it.
         """
         if not self._out.has_told_since(before):
             return
@@ -656,14 +576,14 @@ class Streams(Part):
         return None if stream is None else stream.sealed.vault
 
     def _publish_waiting(self, stream: Stream, now: float) -> None:
-        """Publish what waited until the links of a stream are not slow any more."""
+        """Publish the waiting commands of a stream if its links are no longer slow."""
         if not stream.flood.stalled:
             for request, command in self._waiting.take(stream.topic):
                 carry_out(self._out, request, partial(self.handle_publish, request, command, now))
 
 
 class Waiting:
-    """What the application wants to publish, by stream, in order; bounded for each."""
+    """A bounded queue for each stream of publishes that wait for slow links."""
 
     def __init__(self, most: int, out: Outbox) -> None:
         self._most = most
@@ -674,7 +594,7 @@ class Waiting:
         return topic in self._waiting
 
     def add(self, topic: TopicId, request: int, command: Publish) -> None:
-        """Let one wait; more than allowed are declined."""
+        """Queue a publish; decline it if the queue is full."""
         waiting = self._waiting.setdefault(topic, [])
         if len(waiting) >= self._most:
             detail = f"{len(waiting)} publishes wait for slow links already"
@@ -683,11 +603,11 @@ class Waiting:
         waiting.append((request, command))
 
     def take(self, topic: TopicId) -> list[tuple[int, Publish]]:
-        """Those of a stream, in order: its links are not slow any more."""
+        """Take the waiting publishes of a stream, in order."""
         return self._waiting.pop(topic, [])
 
     def close(self) -> None:
-        """The node stops: whoever waits is answered."""
+        """Decline all waiting publishes: the node stops."""
         waiting, self._waiting = self._waiting, {}
         declined = Declined(Reason.SHUTDOWN, "the node stops, and links were slow until the end")
         for queued in waiting.values():
@@ -696,7 +616,7 @@ class Waiting:
 
 
 class Unsent:
-    """The streams of one node in which something waits for a proxy."""
+    """The streams of this node that have events still waiting for a proxy."""
 
     def __init__(self, context: Context, out: Outbox) -> None:
         self._context = context
@@ -704,23 +624,23 @@ class Unsent:
         self._cells = context.store.cells
 
     def streams(self) -> list[tuple[str, int]]:
-        """Every such stream, and the number of our first event in it that waits."""
+        """Return the name of every such stream, and the number of our first waiting event in it."""
         return [_decode(value) for _, value in self._cells.scan(_UNSENT)]
 
     def note_published(self, stream: Stream, first: int) -> None:
-        """From this event on a proxy has still to be told."""
+        """Note that our events from this number on must still be sent to a proxy."""
         if stream.publisher.next > first and self._cells.get(_UNSENT, stream.topic) is None:
             self._cells.put(_UNSENT, stream.topic, _encode((stream.name, first)))
 
     def is_in(self, stream: Stream) -> bool:
-        """Whether something waits in a stream; it is forgotten once nothing does."""
+        """Return whether events wait in a stream; forget the stream once none do."""
         waits = stream.publisher.is_unconfirmed
         if not waits and self._cells.get(_UNSENT, stream.topic) is not None:
             self._cells.delete(_UNSENT, stream.topic)
         return waits
 
     def recall(self, stream: Stream, first: int) -> None:
-        """After a restart: let it wait again for whoever comes first."""
+        """Hold back again, after a restart, the events that no proxy has received."""
         author, device = self._context.author, self._context.device
         while first < stream.publisher.next:
             units = stream.archive.page(author, device, first, stream.publisher.next - 1)

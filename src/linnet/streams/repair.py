@@ -1,12 +1,12 @@
-"""Units of our log that were found damaged: told, and asked for again from whoever else may have them.
+"""Repairs damaged units of our log: reports them, and asks other nodes for them.
 
-The log leaves them out of what it answers. A unit that comes back is verified as any other, and put where
-it was (docs/adr/0028-clocks-and-disks.md).
+The log leaves them out of its answers. A unit that is sent again is verified as any other and put back in its
+place (docs/adr/0028-clocks-and-disks.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
@@ -15,73 +15,75 @@ from linnet.core.timers import Timer
 from linnet.delivery.context import Context
 from linnet.delivery.messages import Resend, Resent
 from linnet.event.event import Verified
-from linnet.machine.outbox import Outbox
+from linnet.machine.outbox import Notice, Outbox
 from linnet.streams.membership import Memberships
 from linnet.streams.stream import Stream
 from linnet.trace.records import Kind, Record
 
 FIRST_PAUSE = 2.0
-"""Seconds until the next source is asked; then twice as long each time."""
+"""Seconds until the next source is asked; doubled each time."""
 LONGEST_PAUSE = 600.0
 ASKED_AT_ONCE = 256
-"""Units that are asked for in one go: a store that is damaged all over is mended bit by bit."""
+"""Units requested in one round: a store with damage everywhere is mended bit by bit."""
 
 
 class RepairDue(Timer, frozen=True, gc=False):
-    """What is damaged is to be asked for again, of somebody else."""
+    """Time to ask another source for the damaged units."""
+
+
+class LogDamaged(Notice, frozen=True):
+    """Reading the log has found damaged units since the last such notice."""
+
+    damages: tuple[Damage, ...]
 
 
 class Repair:
-    """What is damaged of the streams that this node is in."""
+    """Fetches the damaged units of the streams that this node is in."""
 
     def __init__(self, context: Context, memberships: Memberships, out: Outbox) -> None:
         self._context = context
         self._memberships = memberships
         self._out = out
         self._wanted: dict[Damage, int] = {}
-        """How often each was asked for."""
+        """How often each damaged unit was requested."""
         self._pause = FIRST_PAUSE
         self._armed = False
 
     def __len__(self) -> int:
         return len(self._wanted)
 
-    def note_damage(self) -> bool:
-        """Ask for what reading has found damaged since the last look; returns whether there was any."""
-        news = self._context.store.log.take_damage()
-        if not news:
-            return False
+    def note_damage(self, news: Sequence[Damage]) -> None:
+        """Ask for units that reading has found damaged."""
         for damage in news:
-            self._out.record(_record(Kind.DROPPED, damage, None, "of our log"))
+            self._out.record(_record(Kind.DROPPED, damage, "of our log"))
         fresh = [each for each in news if each.first is not None and each not in self._wanted]
         self._wanted |= dict.fromkeys(fresh, 0)
         if fresh:
             self._pause = FIRST_PAUSE
         self._ask(fresh)
         self._ask_later()
-        return True
 
     def handle_resent(self, stream: Stream, resent: Resent, now: float) -> None:
-        """What somebody holds of a range: perhaps what is damaged here."""
+        """Put back the damaged units that a peer has sent again."""
         if not any(damage.topic == stream.topic for damage in self._wanted):
             return
         log = self._context.store.log
         good, _ = stream.ingest.check_all(resent.units, resent.cards, None)
         for verified in good:
-            # What is not damaged here comes by the stream's own way, in its turn.
+            # Units that are not damaged here go through the stream, in their turn.
             if log.is_damaged(_as_damage(verified)):
                 stream.archive.keep(verified, now)
         mended = [damage for damage in self._wanted if not log.is_damaged(damage)]
         for damage in mended:
             del self._wanted[damage]
         if mended:
-            self._out.committed.extend(_record(Kind.RESYNC, damage, None, "mended") for damage in mended)
+            self._out.committed.extend(_record(Kind.RESYNC, damage, "mended") for damage in mended)
 
     def ask_again(self) -> None:
-        """Ask somebody else for what is still damaged."""
+        """Ask another source for the units that are still damaged."""
         self._armed = False
         self._pause = min(LONGEST_PAUSE, 2 * self._pause)
-        # A room or a place may have mended its own meanwhile, or it was evicted.
+        # Meanwhile a room or a place may have mended its own units, or they were evicted.
         log = self._context.store.log
         self._wanted = {each: tries for each, tries in self._wanted.items() if log.is_damaged(each)}
         self._ask(self._wanted)
@@ -113,15 +115,6 @@ def _as_damage(verified: Verified) -> Damage:
     return Damage(unit.topic, unit.author, unit.device, unit.seq, len(unit.tails), verified.head)
 
 
-def _record(kind: Kind, damage: Damage, peer: PeerId | None, note: str) -> Record:
-    return Record(
-        kind,
-        damage.topic,
-        damage.head,
-        damage.device,
-        damage.first,
-        damage.count,
-        peer,
-        reason=Reason.DAMAGED,
-        note=note,
-    )
+def _record(kind: Kind, damage: Damage, note: str) -> Record:
+    topic, head, device, first, count = damage.topic, damage.head, damage.device, damage.first, damage.count
+    return Record(kind, topic, head, device, first, count, reason=Reason.DAMAGED, note=note)

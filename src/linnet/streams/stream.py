@@ -1,7 +1,7 @@
-"""One stream at one node: what comes in, goes on, is kept, and is handed to subscriptions.
+"""One stream at one node: receives events, passes them on, keeps them and hands them to subscriptions.
 
-The parts do the work; this is where they meet. Flooding and live delivery promise nothing and
-wait for nothing; what is written and then promised waits for the commit.
+Its parts do the work; this module connects them. Flooding and live delivery promise nothing and wait for
+nothing; promises about written events wait for the commit.
 """
 
 from __future__ import annotations
@@ -13,25 +13,22 @@ from linnet.core.reasons import Reason
 from linnet.delivery.chain import Chain, ChainKey
 from linnet.delivery.context import Context
 from linnet.delivery.event_archive import Archive
-from linnet.delivery.flood import Flood, unit_bytes, unit_record
+from linnet.delivery.flood import Flood, Suppression, unit_bytes, unit_record
 from linnet.delivery.gap_repair import GapRepair
 from linnet.delivery.items import Missed
 from linnet.delivery.messages import ChainPlace, Data, Heads, HistoryPage, Receipt, Resent
-from linnet.delivery.suppression import Suppression
+from linnet.delivery.subscriptions import has_cursor
 from linnet.event.event import Unverified, Verified
 from linnet.identity.cards import Card, Revocation
 from linnet.machine.outbox import Outbox, Promises
-from linnet.streams.acknowledge import Acknowledgements
-from linnet.streams.announcements import Anchor, Announcements
-from linnet.streams.due import Due
-from linnet.streams.ingest import Ingest
+from linnet.streams.announcements import Anchor, Announcements, Due
+from linnet.streams.config import StorageRule
+from linnet.streams.ingest import Governance, Ingest
 from linnet.streams.messages import PolicyIs
-from linnet.streams.options import StorageRule
-from linnet.streams.policy import Governance
 from linnet.streams.publisher import Publisher
+from linnet.streams.receipts import Acknowledgements, Keeper
 from linnet.streams.sealed.reader import Opening
 from linnet.streams.sealed.sealed_stream import Sealed
-from linnet.streams.storage import Keeper
 from linnet.streams.stream_names import owner_of, topic_of
 from linnet.streams.subscribe import Readers
 from linnet.trace.records import Kind, Record
@@ -60,7 +57,7 @@ class Stream:
         )
         self.acknowledgements = Acknowledgements(self.topic, context, out)
         self.is_unreachable = False
-        """Whether it was told that nobody can dial this node and nobody is there whom it could."""
+        """Whether it was recorded that nobody can dial this node and there is nobody it could dial."""
         self.stores = False
         """Whether this node keeps the stream for others."""
         self.storage: dict[PeerId, Contact] = {}
@@ -73,7 +70,7 @@ class Stream:
             self.archive,
             self.governance,
             out,
-            self._reading_since,
+            self.readers,
         )
         self.due = Due(self.ingest, self.archive, self.readers, self.announcements)
         self.anchor = Anchor(self.topic, context, out)
@@ -84,13 +81,13 @@ class Stream:
 
     @property
     def keeps(self) -> bool:
-        """Whether everything of this stream is written to the log."""
+        """Whether every event of this stream is written to the log."""
         return self.stores or self.readers.durable
 
-    # What neighbours send.
+    # Data from neighbours.
 
     def handle_data(self, peer: PeerId, data: Data, now: float) -> None:
-        """A unit on its way through the overlay."""
+        """Take in a unit that arrives through the overlay: check it, pass it on, hand it over."""
         unit = data.unit
         beyond = self.flood.heard(peer)
         if self.ingest.is_duplicate(unit):
@@ -164,7 +161,7 @@ class Stream:
     def _take_in(
         self, chain: Chain, verified: Verified, due: list[Verified], hops: int | None, now: float
     ) -> None:
-        """Read, hand over and write down an accepted unit, however it came, and look for what is missing."""
+        """Read, hand over and write an accepted unit, live or repaired, and look for gaps."""
         has_owner = self.governance.owner is not None
         if has_owner:
             if self.governance.read(verified):
@@ -175,7 +172,7 @@ class Stream:
             self.readers.hand(self.readers.unordered, verified, hops, said_at)
         if due:
             self._hand_in_turn(chain, due, hops, now)
-        if not due or self.gaps.open:
+        if not due or self.gaps.repairs:
             self.gaps.review_chain(chain)
             if chain.early > self._context.config.gaps_open:
                 self._give_up(chain, chain.missing()[:1], Reason.QUEUE_FULL, now)
@@ -184,7 +181,7 @@ class Stream:
             self.opening.look_for_keys(now)
 
     def _hand_in_turn(self, chain: Chain, due: list[Verified], hops: int | None, now: float) -> None:
-        """Write units whose turn has come into the log, then hand them to those who asked for order."""
+        """Write units whose turn has come to the log, then hand them to subscriptions that want order."""
         if not due:
             return
         moments = chain.moments if hops is None else None
@@ -197,7 +194,7 @@ class Stream:
         for verified in due:
             said_at = None if moments is None else moments.at(verified.unit.seq or 0)
             if said_at is not None:
-                self.readers.older(verified, said_at)
+                self.readers.skip_older(verified, said_at)
             position = self.archive.keep(verified, now)
             if position is not None:
                 self.readers.hand_written(position, verified, hops, promises)
@@ -211,18 +208,18 @@ class Stream:
     # Neighbours, and what they know.
 
     def handle_neighbor_up(self, peer: PeerId, now: float) -> None:
-        """A neighbour is there: tell it how far we know the chains, and the policy."""
+        """Tell a new neighbour how far we know the chains, and the policy."""
         self.flood.up(peer)
         self.announcements.greet_neighbor(peer, self.keeps, now)
         self.send_backlog(now)
 
     def handle_neighbor_down(self, peer: PeerId) -> None:
-        """A neighbour is gone."""
+        """Forget a neighbour."""
         self.flood.down(peer)
         self.announcements.forget_neighbor(peer)
 
     def handle_heads(self, peer: PeerId, heads: Heads, now: float) -> None:
-        """Somebody says how far the chains go; what we lack of them is missing."""
+        """Learn from a peer how far the chains go; what we lack of them is a gap."""
         storage = peer in self.storage
         self.due.handle_question(peer, heads, self.keeps, now)
         final, answers = self.due.is_final(heads), heads.due or ()
@@ -231,14 +228,14 @@ class Stream:
             try:
                 if first_due is not None:
                     self._settle(place, first_due, now)
-                chain, due = self.ingest.announced(place, storage, first_due)
+                chain, due = self.ingest.note_place(place, storage, first_due)
             except RemoteError as error:
                 self._out.record(
                     Record(Kind.REJECTED, self.topic, device=place.device, peer=peer, reason=error.reason)
                 )
                 self._out.blame(peer, error.reason)
                 return
-            self.due.answered(peer, place, first_due)
+            self.due.note_answer(peer, place, first_due)
             if place.held:
                 self.gaps.note_holder(peer, place.author + place.device)
             if final:
@@ -256,19 +253,19 @@ class Stream:
             self.release_held(now)
 
     def note_anchored(self) -> None:
-        """A storage node has told which chains there are."""
+        """Note that a storage node has told us which chains exist."""
         self.ingest.anchored = True
         self.readers.note_anchored()
         self.anchor.release()
 
     def release_held(self, now: float) -> None:
-        """Nobody is about to answer any more: what was held gets its turn."""
+        """Hand over what was held until peers answered."""
         for chain, due in self.ingest.release():
             self._hand_in_turn(chain, due, None, now)
             self.gaps.review_chain(chain)
 
     def _settle(self, place: ChainPlace, first: int, now: float) -> None:
-        """Somebody says that a chain was said in our time from this number on: it is due from there."""
+        """Begin a chain at the first number that a peer says was published in our time."""
         if self.ingest.wants_all:
             self.readers.due_from(place.author + place.device, first)
         chain, lost = self.due.settle(place, first)
@@ -276,19 +273,15 @@ class Stream:
             self._give_up(chain, lost, Reason.GAP_UNFILLED, now)
             self.gaps.review_chain(chain)
 
-    def _reading_since(self) -> float | None:
-        """Since when somebody here reads who wants only what is said from then on."""
-        return self.readers.since
-
     def ask_neighbors(self, now: float) -> None:
-        """Somebody reads here now: let neighbours know, so that they tell what is due since."""
+        """Tell neighbours since when we read, so that they tell us what is due."""
         if not self.announcements.asks:
             return
         for peer in [peer for peer in self.flood.neighbors if not self.announcements.has_asked(peer)]:
             self.announcements.send_heads(peer, self.keeps, now)
 
     def set_storage(self, nodes: tuple[Contact, ...], now: float) -> None:
-        """The tracker says who keeps this stream."""
+        """Replace the known storage nodes with those that the tracker named."""
         ours = self._context.peer
         self.storage = {node.peer: node for node in nodes if node.peer != ours}
         others = tuple(self.storage.values())
@@ -302,12 +295,12 @@ class Stream:
         self.ask_anchor(now)
 
     def note_alone(self) -> None:
-        """Nothing leads to anybody else: whoever waits for storage nodes need not."""
+        """Stop waiting for storage nodes: no other node can be reached."""
         self.publisher.note_alone()
         self.readers.note_alone()
 
     def keep(self, rule: StorageRule) -> None:
-        """Keep this stream for others, going on from what the log holds."""
+        """Keep this stream for others, continuing from what the log holds."""
         kept, self.stores = self.keeps, True
         self.ingest.wants_all = True
         if not kept:
@@ -321,7 +314,7 @@ class Stream:
         self.keeper.evict_later()
 
     def handle_link_up(self, peer: PeerId, now: float) -> None:
-        """A link is open, to a storage node of this stream perhaps."""
+        """If the peer is a storage node, resume what waited for a link to it."""
         if peer not in self.storage:
             return
         self.gaps.handle_link_up(peer)
@@ -331,17 +324,17 @@ class Stream:
         self.announcements.send_heads(peer, self.keeps, now)
 
     def handle_link_down(self, peer: PeerId) -> None:
-        """A link is gone."""
+        """Forget everything that depended on the link to a peer."""
         self.flood.unlinked(peer)
         self.gaps.handle_link_down(peer)
         self.keeper.remove_watcher(peer)
         self.announcements.handle_link_down(peer)
 
-    # GapRepair.
+    # Repair.
 
     def handle_resent(self, peer: PeerId, resent: Resent, now: float) -> None:
-        """What somebody holds of a range that we asked for."""
-        # Who keeps the stream may show what was said by devices that are expired or revoked since.
+        """Take in the units that a peer holds of a range that we asked for."""
+        # A storage node may show events of devices whose cards have since expired or been revoked.
         judged_at = None if peer in self.storage else now
         good, errors = self.ingest.check_all(resent.units, resent.cards, judged_at)
         for error in errors:
@@ -354,7 +347,7 @@ class Stream:
                 continue
             try:
                 age_ms = ages.get(verified.unit.sig)
-                # An author's clock may be wrong; without a better word it is all there is.
+                # The author's clock may be wrong, but without an age from the peer it is all there is.
                 said_at = verified.events[-1].tail.time / 1000 if age_ms is None else now - age_ms / 1000
                 chain, due, _ = self.ingest.accept(verified, min(said_at, now), now=now)
             except RemoteError as error:
@@ -378,7 +371,7 @@ class Stream:
         self._out.blame(peer, error.reason)
 
     def repair_gap(self, key: ChainKey, now: float) -> None:
-        """Ask for what is missing of a chain, or give it up."""
+        """Ask a source for the gaps of a chain, or give them up."""
         chain = self.ingest.chains.get(key)
         if chain is None:
             self.gaps.forget_chain(key)
@@ -387,7 +380,7 @@ class Stream:
             self._give_up(chain, chain.missing(), Reason.GAP_UNFILLED, now)
 
     def _give_up_hearsay(self, chain: Chain) -> None:
-        """Stop waiting for what was announced and never shown. Whoever was promised it is told."""
+        """Stop waiting for announced events that nobody could show; tell subscriptions of promised ones."""
         hearsay = chain.forget_hearsay()
         if hearsay is None:
             return
@@ -398,7 +391,7 @@ class Stream:
         told = Missed(self.topic, chain.author, chain.device, first, last, Reason.GAP_UNFILLED)
         self.readers.tell_missed(told)
         if not len(chain.seen):
-            # What comes live all the same begins earlier; nobody is told of the same twice.
+            # Live events may still begin the chain earlier; no subscription is told of the same range twice.
             chain.rebase(last + 1)
             chain.told = last + 1
 
@@ -411,7 +404,7 @@ class Stream:
         )
 
     def _give_up(self, chain: Chain, ranges: list[tuple[int, int]], reason: Reason, now: float) -> None:
-        """Say what could not be had, and go on behind it."""
+        """Report ranges that nobody could provide as missed, and go on behind them."""
         for first, last in ranges:
             self._record_dropped(chain, first, last, reason)
             missed = Missed(self.topic, chain.author, chain.device, first, last, reason)
@@ -419,7 +412,7 @@ class Stream:
             self._hand_in_turn(chain, chain.forgo(first, last), None, now)
 
     def leave(self) -> None:
-        """The node leaves the stream: stop every timer and let go of every link."""
+        """Leave the stream: stop every timer and release every link."""
         self.publisher.leave()
         self.announcements.stop()
         self.gaps.stop()
@@ -428,7 +421,7 @@ class Stream:
         self.anchor.release()
 
     def handle_revoked(self, peer: PeerId, revocation: Revocation) -> None:
-        """A person's word that a device is theirs no longer: take it and pass it on, if it is news."""
+        """Take in a person's revocation of a device, and pass it on if it is news."""
         try:
             news = self._context.cards.revoke(revocation)
         except RemoteError as error:
@@ -442,19 +435,19 @@ class Stream:
         self.announcements.send_revocation(revocation, peer)
 
     def send_backlog(self, now: float) -> None:
-        """Send what was published, here or by those whom we serve, while there was nobody to send it to."""
+        """Send neighbours the units that we or our clients published while there was no neighbour."""
         if self.stores and self.flood.is_alone:
             return
         served = tuple(peer for peer, each in self.flood.neighbors.items() if each.is_served)
         for verified in self.publisher.take_backlog():
             unit = verified.unit
             is_ours = unit.device == self._context.device
-            card = self._context.cards.shown(unit.author, unit.device) or self._context.card
+            card = self._context.cards.current_card(unit.author, unit.device) or self._context.card
             sources = () if is_ours else served
-            self._out.extend(self.flood.spread(verified, card, sources, 1 + (not is_ours), 0, now))
+            self.flood.spread(verified, card, sources, 1 + (not is_ours), 0, now, self._out)
 
     def handle_page(self, peer: PeerId, page: HistoryPage, now: float) -> None:
-        """A page of history for a subscription."""
+        """Hand a page of history to the subscription that asked for it."""
         if peer not in self.storage and peer != self._context.peer:
             return
         good, errors = self.ingest.check_all(page.units, page.cards, None)
@@ -465,7 +458,7 @@ class Stream:
         self.opening.look_for_keys(now)
 
     def handle_receipt(self, peer: PeerId, receipt: Receipt, now: float) -> None:
-        """A receiver says how far it has the chains; publishers learn it, storage nodes pass it on."""
+        """Learn from a receipt how far a receiver has the chains; as a storage node, pass the receipt on."""
         try:
             news = self.publisher.ledger.learn(receipt, now)
         except RemoteError as error:
@@ -478,7 +471,7 @@ class Stream:
             self.keeper.pass_on_receipt(receipt, peer)
 
     def ask_anchor(self, now: float) -> None:
-        """Learn from a storage node which chains there are, once, so that nothing is missed from now on."""
+        """Ask a storage node once which chains exist, so that nothing is missed from now on."""
         if self.ingest.anchored or self.stores or not self.storage or not self.readers:
             return
         if self.anchor.peer is not None:
@@ -487,17 +480,25 @@ class Stream:
         if peer in self._context.links:
             self.announcements.send_heads(peer, self.keeps, now)
 
+    def evict(self, now: float) -> None:
+        """Evict events that are too old or too many, unless a durable subscription may still read them."""
+        self.keeper.evict(not self.stores and has_cursor(self._context.store.cells, self.topic), now)
+
+    def acknowledge(self, now: float) -> None:
+        """Send a storage node a receipt for what this device has received of the stream."""
+        self.acknowledgements.acknowledge(self.ingest.chains, now)
+
     def change_anchor(self, now: float) -> None:
-        """The storage node took too long: ask again, perhaps another."""
+        """Release the anchor, which took too long, and ask another storage node if one is still needed."""
         self.anchor.release()
         self.ask_anchor(now)
 
     def handle_policy(self, peer: PeerId, message: PolicyIs) -> None:
-        """A neighbour shows the owner's policy."""
+        """Take the owner's policy from a neighbour, and pass it on to the others if it is news."""
         if message.unit == self.governance.unit:
             return
         try:
-            # A policy outlives its device's card, but not the owner's word that the device is lost.
+            # A policy outlives its device's card, but not the owner's revocation of the device.
             verified, card = self.ingest.check(message.unit, message.card, None)
             if self._context.cards.revocation_of(card.person, card.device) is not None:
                 raise InvalidEvent(Reason.CARD_REVOKED, "the owner revoked this device")

@@ -1,4 +1,4 @@
-"""Names of streams: plain ones are open to all, those behind a person's id belong to that person."""
+"""Names of streams: a plain one is open to all, one that begins with a person's id belongs to that person."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from linnet.identity.text import Sort, from_text, to_text
 
 _TAG = b"linnet/stream/1"
 _WILD = ("#", "+", "*", "**", ">")
-"""Parts of names that stand for many in MQTT, NATS and shells."""
+"""Name parts that are wildcards in MQTT, NATS and shells."""
 
 
 def topic_of(name: str) -> TopicId:
-    """The topic of a stream. `BadText` if the name cannot be one."""
+    """Return the topic of a stream. Raises `BadText` if the name is invalid."""
     check_name(name)
     return TopicId(hashlib.sha256(_TAG + name.encode()).digest())
 
 
 def owner_of(name: str) -> AuthorId | None:
-    """The person whose stream it is: their id stands before the first slash."""
+    """Return the person who owns the stream, whose id stands before the first slash; None if it is open."""
     owner, slash, _ = name.partition("/")
     if slash and owner.startswith(Sort.PERSON) and len(owner) > len(Sort.PERSON) + 40:
         return AuthorId(from_text(Sort.PERSON, owner))
@@ -29,31 +29,35 @@ def owner_of(name: str) -> AuthorId | None:
 
 
 def own_name(name: str, person: AuthorId) -> str:
-    """``me/x`` is the stream ``x`` of the person whose node this is."""
+    """Expand ``me/x`` to the stream ``x`` of the person whose node this is."""
     return f"{to_text(Sort.PERSON, person)}/{name[3:]}" if name.startswith("me/") else name
 
 
 def check_typed(name: str) -> None:
-    """Raise `BadText` if what somebody typed as a name begins with an id that is broken.
+    """Raise `BadText` if a name that a user typed begins with a broken id.
 
-    Only of what is typed: an open stream that was named so before goes on.
+    Checks typed names only: open streams that already have such a name go on.
     """
     owner, slash, _ = name.partition("/")
+    if name == "me":
+        raise BadText("'me' is no stream: say me/NAME for a stream of yours")
     for sort in Sort:
-        if slash and owner.startswith(sort):
+        if owner.startswith(sort):
             try:
                 from_text(Sort.PERSON, owner)
+                if not slash:
+                    raise BadText("say which stream of this person: lp1…/NAME")
             except BadText as error:
                 raise BadText(f"{name!r} is no stream: what begins with {sort} is an id; {error}") from error
 
 
 def wildcards(name: str) -> str | None:
-    """The part of a name that looks as if it stood for many names, as in other systems; here none does."""
+    """Return the part of a name that would be a wildcard in other systems; Linnet has no wildcards."""
     return next((part for part in name.split("/") if part in _WILD or part.endswith("*")), None)
 
 
 def check_name(name: str) -> None:
-    """Raise `BadText` unless this can be the name of a stream."""
+    """Raise `BadText` unless this is a valid name for a stream."""
     if not name:
         raise BadText("a stream needs a name")
     if len(name) > STREAM_NAME_CHARS:

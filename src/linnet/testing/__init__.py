@@ -1,1 +1,1 @@
-"""What tests of Linnet and of programs on it may use. No part that ships imports it."""
+"""What tests of programs that use Linnet need: nodes in memory, virtual networks, values of messages."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from linnet.peer.config import Identity
 from linnet.sim.clock import START
-from linnet.sim.identities import seeded_identity
+from linnet.sim.seeded_random import seeded_identity
 
 
 def known_identity(name: str, now: float = START) -> Identity:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from linnet.core.ids import Contact, PeerId
 from linnet.peer.interface import Connect, NodeMachine
 from linnet.sim.links import LinkModel, constant_latency
-from linnet.sim.luck import named_luck
 from linnet.sim.network import Network
+from linnet.sim.seeded_random import named_luck
 from linnet.trace.records import Record, Row, row_of
 
 HINTS = ("sim://anywhere",)

@@ -1,1 +1,1 @@
-"""What is recorded: the records, their schema, and writers for node and simulator."""
+"""The trace of a run: its records, their schema, and writers for node and simulator."""

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from linnet.core.errors import TraceError
-from linnet.trace.canonical import MILLION
-from linnet.trace.packing import ABSENT, FIELDS, ROW
+from linnet.trace.canonical import ABSENT, FIELDS, MILLION, ROW
 from linnet.trace.records import SCHEMA, SCHEMA_VERSION
 
 try:
@@ -32,7 +31,7 @@ _LABELS = ("kind", "reason")
 
 
 class Packed:
-    """The packed rows of a trace and what their numbers stand for."""
+    """The packed rows of a trace, with the ids, labels and notes that their numbers stand for."""
 
     def __init__(
         self,
@@ -54,18 +53,18 @@ class Packed:
         }
 
     def table(self) -> pa.Table:
-        """All rows in (time, node, counter) order."""
+        """Return all rows in (time, node, counter) order."""
         return pa.Table.from_batches(list(self._batches()), ARROW_SCHEMA)
 
     def write(self, path: Path) -> None:
-        """The same into a Parquet file, without holding it all at once."""
+        """Write the rows into a Parquet file, without holding them all in memory."""
         with pq.ParquetWriter(path, ARROW_SCHEMA) as file:
             for batch in self._batches():
                 file.write_batch(batch)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         counters = self._counters()
-        # Names in the order of their bytes, since their numbers are in the order of appearance.
+        # Sorts ids by their bytes, since their numbers are in the order of first appearance.
         by_name = sorted(range(len(self._ids)), key=lambda number: self._ids[number] or b"")
         rank = np.empty(len(by_name), dtype=np.int64)
         rank[by_name] = np.arange(len(by_name))
@@ -87,7 +86,7 @@ class Packed:
         return pa.array(numbers.astype(np.int64), mask=numbers == ABSENT)
 
     def _counters(self) -> np.ndarray[Any, Any]:
-        """The place of each row among those of its node."""
+        """Return for each row its index among the rows of its node."""
         nodes = self._rows["node"]
         by_node = np.argsort(nodes, kind="stable")
         grouped = nodes[by_node]

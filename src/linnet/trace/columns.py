@@ -1,7 +1,7 @@
 """The trace of a simulation: many nodes, millions of rows, little memory.
 
-A row takes 60 bytes. What repeats (ids, labels, notes) is kept once and named by a number, in the
-order of first appearance, so the same run gives the same table under any hash seed.
+A row takes 60 bytes. Repeated values (ids, labels, notes) are kept once and numbered in the order of first
+appearance, so the same run gives the same table under any hash seed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from linnet.core.ids import PeerId
-from linnet.trace.canonical import seconds
-from linnet.trace.packing import ABSENT, ROW, Numbers
+from linnet.trace.canonical import ABSENT, ROW, Numbers, seconds
 from linnet.trace.records import Record, Row
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ Canonical: TypeAlias = tuple[Any, ...]
 
 
 class ColumnTrace:
-    """A `TraceSink` that keeps everything, for hashing and for Parquet. Write first, then read."""
+    """A `TraceSink` that keeps all rows in memory, for hashing and for Parquet. Write first, then read."""
 
     def __init__(self) -> None:
         self._rows = bytearray()
@@ -43,7 +42,7 @@ class ColumnTrace:
         return len(self._rows) // ROW.size
 
     def write(self, node: PeerId, record: Record, now: float) -> None:
-        """Keep a record of this node and time."""
+        """Keep a record of a node with its time."""
         ids, labels = self._ids, self._labels
         time, seq, size, hops = round(now * 1_000_000), record.seq, record.bytes, record.hops
         if time < self._newest:
@@ -66,14 +65,14 @@ class ColumnTrace:
         )
 
     def close(self) -> None:
-        """What was kept stays."""
+        """Do nothing: the rows stay readable."""
 
     def rows(self) -> Iterator[Row]:
-        """All rows in (time, node, counter) order."""
+        """Iterate over all rows in (time, node, counter) order."""
         return (Row(seconds(row[0]), *row[1:]) for row in self._ordered())
 
     def sha256(self) -> str:
-        """The hash of all rows; see `linnet.trace.canonical.trace_sha256`."""
+        """Return the hash of all rows; see `linnet.trace.canonical.trace_sha256`."""
         digest = hashlib.sha256()
         encode = msgspec.msgpack.Encoder().encode
         for row in self._ordered():
@@ -81,7 +80,7 @@ class ColumnTrace:
         return digest.hexdigest()
 
     def to_arrow(self) -> pa.Table:
-        """All rows as an Arrow table of `linnet.trace.records.SCHEMA`; needs ``linnet[sim]``."""
+        """Return all rows as an Arrow table of `linnet.trace.records.SCHEMA`; needs ``linnet[sim]``."""
         return self._packed().table()
 
     def write_parquet(self, path: Path) -> None:
@@ -110,7 +109,7 @@ class ColumnTrace:
         yield from moment
 
     def _numbered(self) -> Iterator[Canonical]:
-        """Rows as they came, each with its place among those of its node."""
+        """Iterate over rows as they were written, each with its index among the rows of its node."""
         ids, notes = list(self._ids), list(self._notes)
         labels = list(map(_text, self._labels))
         counters: dict[int, int] = {}
@@ -137,5 +136,5 @@ class ColumnTrace:
 
 
 def _text(label: str | None) -> str | None:
-    """A kind or reason as plain text."""
+    """Return a kind or reason as plain text."""
     return None if label is None else str(label)

@@ -1,4 +1,4 @@
-"""The trace of a node: rotating files of JSON lines.
+"""The trace of a node: rotating files of JSON lines, written and read.
 
 The newest file is ``trace.jsonl``, the one before it ``trace.jsonl.1``, and so on. The first line of
 a file, and of each run within it, is a header; every other line is one row, ids in hex, what is
@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import msgspec
+from msgspec.structs import asdict
 
 from linnet.core.errors import TraceError
 from linnet.core.ids import PeerId, TopicId
 from linnet.trace.canonical import microseconds, seconds
-from linnet.trace.records import LOSS_KINDS, SCHEMA, SCHEMA_VERSION, Kind, Level, Record
+from linnet.trace.records import LOSS_KINDS, SCHEMA, SCHEMA_VERSION, Kind, Level, Record, Row, row_of
 
 FILE_NAME = "trace.jsonl"
 PER_MINUTE = "per_minute"
@@ -26,9 +28,9 @@ PER_MINUTE = "per_minute"
 
 _BUFFER_BYTES = 64 * 1024
 FLUSH_PERIOD = 1.0
-"""Seconds that a row waits in memory at most while others come, unless told otherwise."""
+"""Seconds that a row stays in memory at most while others are written, unless set otherwise."""
 _COUNTERS = 4096
-"""Pairs of topic and kind that are counted apart in a minute; the rest is counted without a topic."""
+"""Pairs of topic and kind that are counted apart in a minute; the rest are counted without a topic."""
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -59,43 +61,103 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     note: str | None = None
 
 
-class JsonTrace:
-    """A `TraceSink` that keeps the newest rows in at most `keep` files of `max_bytes` each.
+class RotatingFile:
+    """The newest lines of a trace, in at most `keep` files of `max_bytes` each.
 
-    At level `loss`, kinds outside `LOSS_KINDS` are only counted, per topic and minute, unless they
-    have a reason. A disk that
-    fails stops nothing: rows that could not be written are counted in `lost`, and their counters are
-    missing in the file.
+    A disk that fails stops nothing: lines that could not be written are counted in `lost`.
+    """
+
+    def __init__(self, path: Path, header: bytes, max_bytes: int, keep: int) -> None:
+        self._path = path
+        self._header = header
+        self._max_bytes = max_bytes
+        self._keep = keep
+        self._buffer = bytearray()
+        self._waiting = 0
+        self.lost = 0
+        """Lines that could not be written."""
+        self._file = -1
+        self._size = 0
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._open()
+        except OSError as error:
+            self.shut()
+            raise TraceError(f"{path} cannot be opened: {error.strerror}") from error
+
+    def write(self, line: bytes) -> None:
+        """Keep a line, which waits in memory for the next flush or until there are many."""
+        if self._size + len(self._buffer) + len(line) > self._max_bytes:
+            self.flush()
+            self._rotate()
+        self._buffer += line
+        self._waiting += 1
+        if len(self._buffer) >= _BUFFER_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand all lines to the operating system."""
+        buffer, self._buffer = self._buffer, bytearray()
+        waiting, self._waiting = self._waiting, 0
+        if not buffer:
+            return
+        try:
+            if self._file < 0:
+                self._open()
+            _write_all(self._file, buffer)
+            self._size += len(buffer)
+        except OSError:
+            self.lost += waiting
+            self.shut()
+
+    def shut(self) -> None:
+        """Close the file; the next flush opens it again."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _open(self) -> None:
+        """Open the newest file after its last whole line, which a crash or a full disk may have torn; add a
+        header."""
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        os.fchmod(self._file, 0o600)
+        whole = _whole_lines(self._file)
+        os.ftruncate(self._file, whole)
+        self._size = whole + len(self._header)
+        _write_all(self._file, self._header)
+
+    def _rotate(self) -> None:
+        """Make room: delete the oldest file and move the others on by one. The next flush opens a new one."""
+        self.shut()
+        with contextlib.suppress(OSError):  # if it cannot be moved it cannot be written, and `lost` tells
+            for file in trace_files(self._path.parent):
+                age = _age(file)
+                if age + 1 >= self._keep:
+                    file.unlink()
+                else:
+                    file.replace(self._path.with_name(f"{FILE_NAME}.{age + 1}"))
+        self._size = len(self._header)
+
+
+class JsonTrace:
+    """A `TraceSink` that keeps the newest rows in a `RotatingFile`.
+
+    At level `loss`, kinds outside `LOSS_KINDS` are only counted, per topic and minute, unless they have a
+    reason. The counters of rows that could not be written are missing in the file.
     """
 
     def __init__(
         self, folder: Path, level: Level, max_bytes: int, keep: int, flush_period: float = FLUSH_PERIOD
     ) -> None:
-        self._path = folder / FILE_NAME
         self._level = level
-        self._max_bytes = max_bytes
-        self._keep = keep
         self._flush_period = flush_period
-        self._header = (
-            msgspec.json.encode(Header(SCHEMA_VERSION, level, tuple(c for c, _, _ in SCHEMA))) + b"\n"
-        )
+        header = Header(SCHEMA_VERSION, level, tuple(column for column, _, _ in SCHEMA))
         self._encode = msgspec.json.Encoder().encode
-        self._buffer = bytearray()
-        self._waiting = 0
+        self._file = RotatingFile(folder / FILE_NAME, self._encode(header) + b"\n", max_bytes, keep)
         self._flushed_at = 0.0
         self._rows: dict[PeerId, int] = {}
         self._minute = 0
         self._counts: dict[tuple[PeerId, TopicId | None, Kind], int] = {}
-        self.lost = 0
-        """Rows that could not be written."""
-        self._file = -1
-        self._size = 0
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._open()
-        except OSError as error:
-            self._shut()
-            raise TraceError(f"{self._path} cannot be opened: {error.strerror}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -105,8 +167,13 @@ class JsonTrace:
     ) -> None:
         self.close()
 
+    @property
+    def lost(self) -> int:
+        """Rows that could not be written."""
+        return self._file.lost
+
     def write(self, node: PeerId, record: Record, now: float) -> None:
-        """Keep a record of this node and time."""
+        """Write a record of a node with its time, or count it."""
         minute = int(now // 60)
         if minute != self._minute:
             self._write_counts()
@@ -124,104 +191,54 @@ class JsonTrace:
 
     def flush(self) -> None:
         """Hand all rows to the operating system. A driver with nothing to write calls it each second."""
-        buffer, self._buffer = self._buffer, bytearray()
-        waiting, self._waiting = self._waiting, 0
-        if not buffer:
-            return
-        try:
-            if self._file < 0:
-                self._open()
-            _write_all(self._file, buffer)
-            self._size += len(buffer)
-        except OSError:
-            self.lost += waiting
-            self._shut()
+        self._file.flush()
 
     def close(self) -> None:
-        """Write the counts of the last minute and close; again does nothing."""
+        """Write the counts of the last minute and close; a second call does nothing."""
         self._write_counts()
-        self.flush()
-        self._shut()
+        self._file.flush()
+        self._file.shut()
 
     def _write(self, node: PeerId, record: Record, now: float) -> None:
         counter = self._rows.get(node, 0)
         self._rows[node] = counter + 1
-        line = self._encode(_line(node, record, now, counter)) + b"\n"
-        if self._size + len(self._buffer) + len(line) > self._max_bytes:
-            self.flush()
-            self._rotate()
-        self._buffer += line
-        self._waiting += 1
-        if len(self._buffer) >= _BUFFER_BYTES:
-            self.flush()
+        row = row_of(record, seconds(microseconds(now)), node, counter)
+        self._file.write(self._encode(_line(row)) + b"\n")
 
     def _write_counts(self) -> None:
         counts, self._counts = self._counts, {}
         for (node, topic, kind), events in counts.items():
             self._write(node, Record(kind, topic, events=events, note=PER_MINUTE), self._minute * 60.0)
 
-    def _open(self) -> None:
-        """Go on behind the last whole line, with a header: a crash or a full disk may have torn it."""
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        os.fchmod(self._file, 0o600)
-        whole = _whole_lines(self._file)
-        os.ftruncate(self._file, whole)
-        self._size = whole + len(self._header)
-        _write_all(self._file, self._header)
-
-    def _shut(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
-
-    def _rotate(self) -> None:
-        """Make room: the oldest file goes, the others move on by one. The next flush opens a new one."""
-        self._shut()
-        with contextlib.suppress(OSError):  # if it cannot be moved it cannot be written, and `lost` tells
-            for file in trace_files(self._path.parent):
-                age = _age(file)
-                if age + 1 >= self._keep:
-                    file.unlink()
-                else:
-                    file.replace(self._path.with_name(f"{FILE_NAME}.{age + 1}"))
-        self._size = len(self._header)
-
 
 def trace_files(folder: Path) -> list[Path]:
-    """The files of a trace folder, oldest first."""
+    """Return the files of a trace folder, oldest first."""
     found = [file for file in folder.glob(f"{FILE_NAME}*") if _age(file) >= 0]
     return sorted(found, key=_age, reverse=True)
 
 
 def _age(file: Path) -> int:
-    """How many files are newer; -1 if it is none of ours."""
+    """Return how many files are newer; -1 if it is no trace file."""
     rest = file.name.removeprefix(FILE_NAME)
     if not rest:
         return 0
     return int(rest[1:]) if rest[0] == "." and rest[1:].isdecimal() else -1
 
 
-def _line(node: PeerId, record: Record, now: float, counter: int) -> Line:
-    return Line(
-        time=seconds(microseconds(now)),
-        node=node.hex(),
-        counter=counter,
-        kind=record.kind,
-        topic=_hex(record.topic),
-        event=_hex(record.event),
-        device=_hex(record.device),
-        seq=record.seq,
-        events=record.events,
-        peer=_hex(record.peer),
-        hops=record.hops,
-        bytes=record.bytes,
-        reason=None if record.reason is None else record.reason.value,
-        note=record.note,
-    )
+_IDS = frozenset(name for name, kind, _ in SCHEMA if kind == "binary")
+"""Columns that are written in hex."""
 
 
-def _hex(value: bytes | None) -> str | None:
-    return None if value is None else value.hex()
+def _line(row: Row) -> Line:
+    columns = row._asdict()
+    ids = {name: columns[name].hex() for name in _IDS if columns[name] is not None}
+    return Line(**{**columns, **ids})
+
+
+def _row(line: Line) -> Row:
+    columns = asdict(line)
+    ids = {name: bytes.fromhex(columns[name]) for name in _IDS if columns[name] is not None}
+    return Row(**{**columns, **ids, "kind": line.kind.value})
 
 
 def _write_all(file: int, data: bytes | bytearray) -> None:
@@ -231,7 +248,7 @@ def _write_all(file: int, data: bytes | bytearray) -> None:
 
 
 def _whole_lines(file: int) -> int:
-    """How many bytes of a file are whole lines."""
+    """Return how many bytes of a file are whole lines."""
     end = os.fstat(file).st_size
     while end:
         begin = max(0, end - _BUFFER_BYTES)
@@ -240,3 +257,42 @@ def _whole_lines(file: int) -> int:
             return begin + found + 1
         end = begin
     return 0
+
+
+_HEADER_START = b'{"linnet_trace":'
+_decode_header = msgspec.json.Decoder(Header).decode
+_decode_line = msgspec.json.Decoder(Line).decode
+
+
+def read_trace(path: Path) -> Iterator[Row]:
+    """Iterate over the rows of a trace file, or of all files of a node's trace folder, oldest first.
+
+    A last line that a crash has torn is left out. Any other error raises `TraceError` with file and line.
+    """
+    for file in trace_files(path) if path.is_dir() else [path]:
+        try:
+            with file.open("rb") as lines:
+                yield from _rows(file, lines)
+        except OSError as error:
+            raise TraceError(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _rows(file: Path, lines: Iterator[bytes]) -> Iterator[Row]:
+    for number, line in enumerate(lines, 1):
+        if not line.endswith(b"\n"):
+            return
+        try:
+            if number == 1 or line.startswith(_HEADER_START):
+                _check_header(file, _decode_header(line))
+            else:
+                yield _row(_decode_line(line))
+        except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+            raise TraceError(f"{file}:{number}: {error}") from error
+
+
+def _check_header(file: Path, header: Header) -> None:
+    if header.linnet_trace > SCHEMA_VERSION:
+        raise TraceError(
+            f"{file} was written by a newer Linnet (schema {header.linnet_trace}, "
+            f"this one knows {SCHEMA_VERSION}): upgrade Linnet to read it"
+        )

@@ -1,4 +1,4 @@
-"""The trace: one closed, versioned set of records, written alike by node and simulator.
+"""The trace: one closed, versioned set of records, written alike by node and simulator, and its sinks.
 
 A machine returns records among its effects; the driver adds time, node and counter. `SCHEMA` is
 the contract with every reader.
@@ -7,7 +7,7 @@ the contract with every reader.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -18,7 +18,7 @@ SCHEMA_VERSION = 1
 
 
 class Kind(StrEnum):
-    """What happened. The list is closed; a new kind is a new `SCHEMA_VERSION`."""
+    """The kind of a record. The list is closed; a new kind needs a new `SCHEMA_VERSION`."""
 
     PUBLISHED = "published"
     SENT = "sent"
@@ -41,10 +41,10 @@ class Kind(StrEnum):
 
 
 class Level(StrEnum):
-    """How much is written."""
+    """The level of detail of a trace."""
 
     LOSS = "loss"
-    """What went wrong, links, and counters per topic and minute; never who read what."""
+    """Losses, links, and counters per topic and minute; never which node read which event."""
     FULL = "full"
     """Everything: demo, lab, simulation."""
 
@@ -62,22 +62,23 @@ LOSS_KINDS = frozenset(
         Kind.LINK_DOWN,
     }
 )
-"""Kinds that are written one by one at level `loss`; others are counted there, unless they have a reason."""
+"""Kinds that are written one by one at level `loss`; others are only counted there, unless they have a
+reason."""
 
 
 class Record(Struct, frozen=True, gc=False):
-    """One thing that happened at a node. It is an effect: the driver writes it down."""
+    """One thing that happened at a node. It is an effect: the driver writes it to the trace."""
 
     kind: Kind
     topic: TopicId | None = None
     event: EventId | None = None
-    """Id of the event, of a burst the id of its last."""
+    """Id of the event; for a burst, of its last event."""
     device: DeviceId | None = None
-    """Device of the event's author, and with `seq` the place in its chain."""
+    """Device of the event's author; with `seq` it gives the position in the chain."""
     seq: int | None = None
-    """Of a burst, the first."""
+    """The event's sequence number; for a burst, of its first event."""
     events: int = 1
-    """How many events the record speaks of."""
+    """The number of events that the record is about."""
     peer: PeerId | None = None
     hops: int | None = None
     bytes: int | None = None
@@ -87,12 +88,12 @@ class Record(Struct, frozen=True, gc=False):
 
 
 class Row(NamedTuple):
-    """A record with where and when: what is written, in this order of columns."""
+    """A record with node and time: one line of a trace, with its columns in this order."""
 
     time: float
     node: bytes
     counter: int
-    """Counts the rows of a node from 0, so that no row can go missing unseen."""
+    """Counts the rows of a node from 0, so that a missing row is noticed."""
     kind: str
     topic: bytes | None
     event: bytes | None
@@ -122,11 +123,11 @@ SCHEMA: tuple[tuple[str, str, bool], ...] = (
     ("reason", "string", True),
     ("note", "string", True),
 )
-"""Column, type in the words of SQL, whether it may be null."""
+"""Name of the column, its type in SQL terms, whether it may be null."""
 
 
 def row_of(record: Record, time: float, node: bytes, counter: int) -> Row:
-    """A record with where and when."""
+    """Add node, time and counter to a record."""
     return Row(
         time,
         node,
@@ -143,3 +144,23 @@ def row_of(record: Record, time: float, node: bytes, counter: int) -> Row:
         None if record.reason is None else record.reason.value,
         record.note,
     )
+
+
+class TraceSink(Protocol):
+    """Keeps records and numbers them. No record that a driver hands it may stop the driver."""
+
+    def write(self, node: PeerId, record: Record, now: float) -> None:
+        """Keep a record of a node with its time."""
+
+    def close(self) -> None:
+        """Finish: no more records will come. A second call does nothing."""
+
+
+class NullTrace:
+    """A sink that keeps nothing."""
+
+    def write(self, node: PeerId, record: Record, now: float) -> None:
+        """Discard the record."""
+
+    def close(self) -> None:
+        """Do nothing."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 from tests.cli.shell import Linnet
-from tests.cli.village import LINNET
 
 SETTINGS = "[kademlia]\nenabled = true\nbootstrap = {}\n[content]\nenabled = true\nresend = 0.5\n"
 
@@ -33,12 +31,5 @@ def trading(home: Path, *bootstrap: str) -> Iterator[Linnet]:
     shell = Linnet(home)
     shell.ok("init")
     (home / "linnet.toml").write_text(SETTINGS.format(json.dumps(bootstrap)))
-    command = [*LINNET, "up", "--home", str(home), "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        shell.address = json.loads(process.stdout.readline())["address"]
-        try:
-            yield shell
-        finally:
-            process.terminate()
-            assert process.wait(20) == 0
+    with shell.up():
+        yield shell

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,9 @@ from pathlib import Path
 
 import pytest
 from tests.cli.shell import Linnet
+
+from linnet.cli.demo.command import display
+from linnet.cli.demo.story import Plan
 
 DEMO = [sys.executable, "-m", "linnet.cli", "demo", "--peers", "3", "--messages", "60"]
 
@@ -67,3 +71,22 @@ def _hear_ctrl_c() -> None:
 
 def _children(parent: int) -> list[int]:
     return [int(word) for word in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+
+
+PLAN = Plan(3, 60, 1)
+
+
+def test_where_nobody_watches_it_tells_in_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    with display(PLAN, quiet=False) as (tell, progress):
+        tell("something happened")
+        progress(30, 90)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(r" +\d+\.\d s  something happened\n", err)
+
+
+def test_for_programs_it_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+    with display(PLAN, quiet=True) as (tell, progress):
+        tell("something happened")
+        progress(30, 90)
+    assert capsys.readouterr() == ("", "")

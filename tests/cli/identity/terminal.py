@@ -23,7 +23,7 @@ class Terminal:
         self._ours, theirs = pty.openpty()
         # A session of its own: the terminal of whoever runs the tests is not asked.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.cli.identity.typed", *words],
+            [sys.executable, "-m", "linnet.cli", *words],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,

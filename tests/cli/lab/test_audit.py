@@ -14,11 +14,11 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
 from linnet.cli.app import told
-from linnet.cli.lab.audit import EPILOG, audit
+from linnet.cli.lab.audit import audit
 from linnet.lab.audit.synthetic import Shape, synthetic_trace
 
 app = typer.Typer()
-app.command("audit", epilog=EPILOG)(told(audit))
+app.command("audit")(told(audit))
 
 DEMO = [sys.executable, "-m", "linnet.cli", "demo"]
 

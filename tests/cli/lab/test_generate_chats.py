@@ -11,12 +11,12 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
 from linnet.cli.app import told
-from linnet.cli.lab.generate_chats import EPILOG, chats
+from linnet.cli.lab.workloads import chats
 from linnet.lab.stages import open_table
 from linnet.lab.tables import MESSAGES
 
 app = typer.Typer()
-app.command("chats", epilog=EPILOG)(told(chats))
+app.command("chats")(told(chats))
 
 SMALL = ("--chats", "20", "--messages", "5000", "--seed", "3", "--master", "local[2]")
 
@@ -64,7 +64,7 @@ def test_wrong_input_is_told_before_any_work(tmp_path: Path, words: tuple[str, .
 
 def test_the_same_limits_and_choices_as_in_the_lab() -> None:
     """The command imports the lab late, so its own words for these must not drift."""
-    from linnet.cli.lab.generate_chats import Granularity
+    from linnet.cli.lab.workloads import Granularity
     from linnet.lab.generate import facts, plan
     from linnet.lab.generate.job import Wanted
 

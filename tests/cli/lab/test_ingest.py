@@ -10,13 +10,14 @@ import typer
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
-from linnet.cli.lab.ingest import EPILOG, ingest
+from linnet.cli.lab.workloads import ingest
+from linnet.cli.options import spread_options
 from linnet.core.errors import LinnetError
 from linnet.lab.stages import open_table
 from linnet.lab.tables import TEXTS
 
 APP = typer.Typer()
-APP.command(epilog=EPILOG)(ingest)
+APP.command()(spread_options(ingest))
 
 
 def typed(*words: str | Path) -> Result:

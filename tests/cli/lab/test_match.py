@@ -9,10 +9,10 @@ import typer
 from typer.testing import CliRunner
 
 from linnet.cli.app import told
-from linnet.cli.lab.match import EPILOG, match
+from linnet.cli.lab.studies import match
 
 app = typer.Typer()
-app.command("match", epilog=EPILOG)(told(match))
+app.command("match")(told(match))
 
 
 @pytest.mark.parametrize(

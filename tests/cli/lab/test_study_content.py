@@ -9,10 +9,10 @@ import typer
 from typer.testing import CliRunner
 
 from linnet.cli.app import told
-from linnet.cli.lab.study_content import EPILOG, content
+from linnet.cli.lab.studies import content
 
 app = typer.Typer()
-app.command("content", epilog=EPILOG)(told(content))
+app.command("content")(told(content))
 
 
 @pytest.mark.parametrize(

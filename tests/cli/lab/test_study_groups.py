@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
 from linnet.cli.app import told
-from linnet.cli.lab.study_groups import EPILOG, groups
+from linnet.cli.lab.studies import groups
 
 app = typer.Typer()
-app.command("groups", epilog=EPILOG)(told(groups))
+app.command("groups")(told(groups))
 
 SMALL = (
     *("--sizes", "8,4", "--repeats", "1", "--scaling", "0", "--missed", "0", "--fuzz", "0", "--batch", "2"),

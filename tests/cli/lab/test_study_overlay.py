@@ -9,10 +9,10 @@ import typer
 from typer.testing import CliRunner
 
 from linnet.cli.app import told
-from linnet.cli.lab.study_overlay import EPILOG, overlay
+from linnet.cli.lab.studies import overlay
 
 app = typer.Typer()
-app.command("overlay", epilog=EPILOG)(told(overlay))
+app.command("overlay")(told(overlay))
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ from tests.lab.studies.relays.small_chats import drawn_messages, frame_of
 from typer.testing import CliRunner, Result
 
 from linnet.cli.app import told
-from linnet.cli.lab.study_retention import EPILOG, Presence, retention
+from linnet.cli.lab.relay_studies import Presence, retention
 from linnet.lab.stages import Workshop
 from linnet.lab.studies.retention.parameters import PresenceBy, RetentionParameters
 from linnet.lab.tables import MESSAGES
 
 app = typer.Typer()
-app.command("retention", epilog=EPILOG)(told(retention))
+app.command("retention")(told(retention))
 
 
 def typed(*words: str) -> Result:
@@ -61,7 +61,7 @@ def test_a_report_for_people_and_for_programs(spark: SparkSession, tmp_path: Pat
         (("--presence", "both"), "--sessions DIR belong together"),
         (("--sessions", "phones"), "--sessions DIR belong together"),
         (("--retentions", "1h,soon"), "'soon' is no length of time"),
-        (("--relays", "one"), "'one' are no numbers"),
+        (("--relays", "one"), "--relays 'one': write numbers"),
         (("--relays", "1,-1"), "relays are from 0"),
         (("--served", "1.5"), "--served"),
         (("--lively", "-1"), "--lively"),
@@ -83,13 +83,14 @@ def test_without_chats_it_says_how_to_make_some(spark: SparkSession, tmp_path: P
 
 def test_the_same_defaults_and_choices_as_in_the_lab() -> None:
     """The command imports the lab late, so its own words for these must not drift."""
-    from linnet.cli.lab.study_retention import _milliseconds, _numbers
+    from linnet.cli.lab.options import read_numbers
+    from linnet.cli.lab.relay_studies import _milliseconds
 
     assert [each.value for each in Presence] == [each.value for each in PresenceBy]
     wanted = RetentionParameters(chats=Path("chats"))
     assert retention.__defaults__ is not None
     presence, _, retentions, relays, served, lively, seed = retention.__defaults__[:7]
-    assert (presence.value, _milliseconds(retentions), _numbers(relays)) == (
+    assert (presence.value, _milliseconds(retentions), read_numbers("--relays", relays)) == (
         wanted.presence.value,
         wanted.retentions,
         wanted.relays,

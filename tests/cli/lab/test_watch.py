@@ -19,14 +19,14 @@ from tests.lab.audit.tales import BEGIN, Writer
 from typer.testing import CliRunner, Result
 
 from linnet.cli.app import told
-from linnet.cli.lab.watch import EPILOG, table_of, watch
-from linnet.cli.lab.watch import line_of as view_line
+from linnet.cli.lab.audit import ended_by_signals, table_of, watch
+from linnet.cli.lab.audit import line_of as view_line
 from linnet.core.ids import DeviceId, EventId, PeerId, TopicId
 from linnet.lab.audit.watch_view import NodeView, TopicView, View
 from linnet.trace.records import Kind, Record
 
 app = typer.Typer()
-app.command("watch", epilog=EPILOG)(told(watch))
+app.command("watch")(told(watch))
 
 NODE, TOPIC = PeerId(b"n" * 32), TopicId(b"t" * 32)
 
@@ -77,6 +77,16 @@ def test_it_follows_until_somebody_ends_it(spark: SparkSession, tmp_path: Path) 
     assert result.exit_code == 0, result.stderr
     assert "3 rows, 1 delivered" in result.stdout
     assert not spark.streams.active
+
+
+def test_a_signal_in_the_middle_of_a_look_waits_for_its_end() -> None:
+    before, is_answered = signal.getsignal(signal.SIGINT), False
+    with ended_by_signals() as ended:
+        os.kill(os.getpid(), signal.SIGINT)
+        is_answered = True
+        assert signal.getsignal(signal.SIGINT) is before, "a second Ctrl-C interrupts"
+    assert is_answered
+    assert ended.is_set()
 
 
 @pytest.mark.parametrize("words", [("--once",), ()])

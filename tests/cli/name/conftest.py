@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.cli.name.neighbours import Neighbours
 from tests.cli.shell import Linnet
-from tests.cli.village import LINNET, RELAY, up
+from tests.cli.village import RELAY, up
 
 
 @contextlib.contextmanager
@@ -21,15 +19,8 @@ def neighbour(home: Path, relay: str) -> Iterator[Linnet]:
     config = home / "linnet.toml"
     stores = f'\n[names]\nstores = ["{relay}"]\n'
     config.write_text(config.read_text() + stores)
-    command = [*LINNET, "up", "--home", str(home), "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        shell.address = json.loads(process.stdout.readline())["address"]
-        try:
-            yield shell
-        finally:
-            process.terminate()
-            assert process.wait(20) == 0
+    with shell.up():
+        yield shell
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from linnet.cli.exits import ExitCode, Failure
-from linnet.cli.name.passwords import read_password
+from linnet.cli.names import PasswordOptions
 
 
 class Terminal(io.StringIO):
@@ -27,18 +27,18 @@ def typing(monkeypatch: pytest.MonkeyPatch, *lines: str) -> Iterator[str]:
 
 
 def test_a_terminal_is_asked_and_what_is_new_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert read_password(False, None) is None
+    assert PasswordOptions().read() is None
     typing(monkeypatch, "swordfish")
-    assert read_password(True, None) == "swordfish"
+    assert PasswordOptions(password=True).read() == "swordfish"
     typing(monkeypatch, "swordfish", "swordfish")
-    assert read_password(True, None, twice=True) == "swordfish"
+    assert PasswordOptions(password=True).read(twice=True) == "swordfish"
     typing(monkeypatch, "swordfish", "swordfisj")
     with pytest.raises(Failure, match="two passwords") as caught:
-        read_password(True, None, twice=True)
+        PasswordOptions(password=True).read(twice=True)
     assert "swordfis" not in str(caught.value)
     typing(monkeypatch, "")
     with pytest.raises(Failure, match="empty"):
-        read_password(True, None)
+        PasswordOptions(password=True).read()
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
@@ -46,6 +46,6 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("")
     for name, what in (("none", "No such file"), ("bytes", "is no text"), ("empty", "is empty")):
         with pytest.raises(Failure, match=what) as caught:
-            read_password(False, tmp_path / name)
+            PasswordOptions(password_file=tmp_path / name).read()
         assert caught.value.code is ExitCode.USAGE
         assert "fish" not in str(caught.value)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.cli.shell import Linnet
 
-from linnet.sim import experiments
-from linnet.sim.experiments import Expectation, names
+from linnet.sim.rooms import experiments
+from linnet.sim.rooms.experiments import Expectation, names
 
 CHAT = "Timestamp,User,Char Count\n0,a,5\n40,b,7\n41,a,3\n"
 LIVE = {

@@ -4,7 +4,10 @@ import pytest
 from tests.cli.village import Tea
 
 from linnet.cli.exits import Failure
-from linnet.cli.room.state import setting
+from linnet.cli.room.state import relay_row, setting
+from linnet.core.ids import PeerId
+from linnet.core.reasons import Reason
+from linnet.rooms.commands import RelayStatus
 
 
 def test_what_holds_and_setting_it(tea: Tea) -> None:
@@ -29,3 +32,55 @@ def test_what_is_set() -> None:
 def test_one_at_a_time(tea: Tea) -> None:
     assert "one at a time" in tea.ada.fails(2, "room", "state", "tea", "--set", "a=b", "--rule", "public")
     assert "no_power" in tea.bea.fails(1, "room", "state", "tea", "--set", "name=coffee")
+
+
+def test_shown_and_decided(tea: Tea) -> None:
+    tea.ada.ok("room", "create", "kept")
+    assert "nothing is decided" in tea.ada.ok("room", "retention", "kept")
+    assert tea.ada.ok("room", "retention", "kept", "2h").startswith("relays keep events for 2h 0m")
+    assert tea.ada.json("room", "retention", "kept")["seconds"] == 7200
+    tea.ada.ok("room", "retention", "kept", "forever")
+    assert tea.ada.ok("room", "retention", "kept") == "relays keep events until they are full\n"
+    assert "is no length of time" in tea.ada.fails(2, "room", "retention", "kept", "long")
+
+
+def test_a_relay_is_asked_used_and_taken_out(tea: Tea) -> None:
+    room = tea.another("held")
+    assert "add one with --add" in tea.ada.ok("room", "relays", "held")
+    assert tea.ada.ok("room", "relays", "held", "--add", tea.relay.address).startswith("relay   ld1")
+
+    def is_up() -> bool:
+        return any(each["up"] for each in tea.ada.json("room", "relays", "held")["relays"])
+
+    tea.until(is_up)
+    said = tea.ada.ok("room", "relays", "held")
+    assert tea.relay.address.partition("@")[0] in said
+    assert "sent to 1 member online and 1 relay" in tea.ada.ok("room", "send", "held", "for later")
+    report = tea.until(lambda: tea.relay.ok("relay", "report"))
+    assert f"Room {room}" in report
+    assert f"{tea.people['ada']} is a member" in report
+    tea.ada.ok("room", "relays", "held", "--drop", tea.relay.address)
+    tea.until(lambda: not tea.ada.json("room", "relays", "held")["relays"])
+
+
+def test_wrong_words(tea: Tea) -> None:
+    assert "one at a time" in tea.ada.fails(2, "room", "relays", "tea", "--add", "x", "--drop", "y")
+    assert "has no address" in tea.ada.fails(2, "room", "relays", "tea", "--add", "x")
+    assert "device id" in tea.ada.fails(2, "room", "relays", "tea", "--drop", "x")
+    assert "linnet up --role relay" in tea.ada.fails(1, "relay", "report")
+
+
+@pytest.mark.parametrize(
+    ("up", "chosen", "failure", "state"),
+    [
+        (True, True, None, "up"),
+        (True, False, Reason.TIMEOUT, "up"),
+        (False, True, None, "linking"),
+        (False, False, None, "idle: not linked now"),
+        (False, False, Reason.TIMEOUT, "down: timeout"),
+    ],
+)
+def test_a_relay_that_is_not_linked_now_is_not_down(
+    up: bool, chosen: bool, failure: Reason | None, state: str
+) -> None:
+    assert relay_row(RelayStatus(PeerId(bytes(32)), (), up, chosen, None, None, failure))[1] == state

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.cli.shell import Linnet
-from tests.cli.village import LIMIT, LINNET
-
-from linnet.net.clock import Clock
+from tests.cli.village import until
 
 
 class Diary:
@@ -22,26 +17,7 @@ class Diary:
         self.ada, self.bea, self.hub = ada, bea, hub
         self.stream = f"{person}/diary"
 
-    def until(self, holds: Callable[[], bool]) -> None:
-        """Look until it holds."""
-        clock = Clock()
-        limit = clock.now() + LIMIT
-        while not holds():
-            assert clock.now() < limit
-
-
-@contextlib.contextmanager
-def process(shell: Linnet, *options: str) -> Iterator[Linnet]:
-    """The node of a home, in a process."""
-    command = [*LINNET, "up", "--home", str(shell.home), "--json", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
-        assert running.stdout is not None
-        shell.address = json.loads(running.stdout.readline())["address"]
-        try:
-            yield shell
-        finally:
-            running.terminate()
-            assert running.wait(20) == 0
+    until = staticmethod(until)
 
 
 @pytest.fixture(scope="session")
@@ -53,8 +29,8 @@ def diary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Diary]:
     for shell in (bea, hub):
         shell.ok("init", "--label", shell.home.name)
     kept = ("--store", f"{person}/diary", "--store", f"{person}/journal")
-    with process(hub, "--tracker-role", *kept):
+    with hub.up("--tracker-role", *kept):
         tracker = ("--tracker", hub.address)
-        with process(ada, *tracker), process(bea, *tracker):
+        with ada.up(*tracker), bea.up(*tracker):
             ada.ok("declare", "me/diary", "--sealed")
             yield Diary(ada, bea, hub, person)

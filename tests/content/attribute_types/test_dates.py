@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.content.attribute_types.dates import EARLIEST, LATEST, date_text, read_date
-from linnet.content.predicate_reader import BadPredicate, Reader
+from linnet.content.attribute_types.numbers import EARLIEST, LATEST, date_text, read_date
+from linnet.content.attribute_types.text import BadPredicate, Reader
 
 
 @pytest.mark.parametrize(

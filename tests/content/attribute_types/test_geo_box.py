@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.content.predicates import boxes
 
 from linnet.content.attribute_types.geo_box import Box, read_box, read_point
-from linnet.content.predicate_reader import BadPredicate, Reader
+from linnet.content.attribute_types.text import BadPredicate, Reader
 from linnet.core.errors import BadText
-from linnet.testing.predicates import boxes
 
 POINTS = [
     Box(south, west, south, west)

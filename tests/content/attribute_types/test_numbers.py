@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linnet.content.attribute_types.numbers import number_text, ordinal, plain_number, read_number
-from linnet.content.predicate_reader import BadPredicate, Reader
+from linnet.content.attribute_types.text import BadPredicate, Reader
 from linnet.core.errors import BadText
 
 DECIMALS = st.builds(

@@ -7,11 +7,11 @@ from math import inf, nan
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.content.predicates import NUMBERS, spans
 
 from linnet.content.attribute_types.numbers import DateRange, NumberRange, read_exactly, read_span
-from linnet.content.predicate_reader import BadPredicate, Reader
+from linnet.content.attribute_types.text import BadPredicate, Reader
 from linnet.core.errors import BadText
-from linnet.testing.predicates import NUMBERS, spans
 
 PROBES = sorted({*NUMBERS, *(value + 0.25 for value in NUMBERS), -100.0, 100.0})
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from tests.content.audience import Audience
+from tests.content.fast_node import HINTS, FastNode, complaints, replies, sent
+
 from linnet.content.attribute_keys import Locate, attribute_key, distance
 from linnet.content.commands import Ended
+from linnet.content.config import FastConfig
 from linnet.content.fast.commands import CloseGroup, OpenGroup
-from linnet.content.fast.config import FastConfig
 from linnet.content.fast.fast_delivery import IdleDue, RenewDue
 from linnet.content.fast.messages import Post, Posted
 from linnet.core.effects import SetTimer
 from linnet.core.ids import Contact
 from linnet.core.reasons import Reason
-from linnet.testing.audience import Audience
-from linnet.testing.fast_node import HINTS, FastNode, complaints, replies, sent
 from linnet.testing.identities import known_identity
 from linnet.testing.lone_part import Said
 

@@ -1,11 +1,13 @@
-"""Boards: what stands on them, for how long, and how much."""
+"""Boards: where they are; what stands on them, for how long, and how much."""
 
 from __future__ import annotations
 
 import pytest
+from tests.content.directories import Known
 
-from linnet.content.fast.advertisements import Boards
-from linnet.content.fast.config import FastConfig
+from linnet.content.attribute_keys import Located, attribute_key, distance
+from linnet.content.config import FastConfig
+from linnet.content.fast.advertisements import Boards, closest, is_near
 from linnet.content.fast.messages import POSTINGS, Posting
 from linnet.content.fast.signed_records import group_id
 from linnet.content.predicate import read_predicate
@@ -16,6 +18,10 @@ from linnet.testing.identities import known_identity
 
 CARD = known_identity("us").card
 WANTED = read_predicate("stock")
+KEY = attribute_key("stock")
+PEERS = sorted(
+    (PeerId(bytes([number]) * 32) for number in range(1, 12)), key=lambda peer: distance(peer, KEY)
+)
 
 
 def posting(publisher: int, text: str = "stock", issued: int = 1, *, opened: bool = True) -> Posting:
@@ -88,3 +94,15 @@ def test_boards_are_bounded_and_what_stands_may_be_renewed(config: FastConfig) -
 
 def test_a_group_without_the_attribute_of_the_board_is_refused() -> None:
     assert put(Boards(FastConfig()), posting(1, "gold")) is Reason.MALFORMED
+
+
+def test_this_node_is_among_the_closest_where_it_belongs() -> None:
+    found = Located(KEY, tuple(Contact(peer) for peer in (PEERS[2], PEERS[0])))
+    assert [each.peer for each in closest(PEERS[1], found)] == PEERS[:3]
+    assert [each.peer for each in closest(PEERS[1], Located(KEY, ()))] == [PEERS[1]]
+
+
+def test_a_node_is_near_if_it_knows_of_few_that_are_closer() -> None:
+    assert is_near(PEERS[7], "stock", Known(*PEERS[:7]))
+    assert not is_near(PEERS[8], "stock", Known(*PEERS[:8]))
+    assert is_near(PEERS[0], "stock", Known(*PEERS[1:]))

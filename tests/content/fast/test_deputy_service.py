@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from tests.content.audience import Audience
+from tests.content.fast_node import (
+    HINTS,
+    FastNode,
+    LonePublisher,
+    complaints,
+    receipt_key,
+    sent,
+)
+
 from linnet.content.commands import GroupAt
+from linnet.content.config import FastConfig
 from linnet.content.fast.commands import JoinGroups, PublishToGroup
-from linnet.content.fast.config import FastConfig
-from linnet.content.fast.deputy_service import ReceiptsDue
+from linnet.content.fast.fast_delivery import ReceiptsDue
 from linnet.content.fast.group_requests import AnswerDue
 from linnet.content.fast.messages import (
     Convey,
@@ -22,15 +32,6 @@ from linnet.core.effects import SetTimer
 from linnet.core.ids import Contact, TopicId
 from linnet.core.reasons import Reason
 from linnet.event.signing import unit_head
-from linnet.testing.audience import Audience
-from linnet.testing.fast_node import (
-    HINTS,
-    FastNode,
-    LonePublisher,
-    complaints,
-    receipt_key,
-    sent,
-)
 from linnet.testing.identities import known_identity
 from linnet.testing.lone_part import Said
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 from msgspec import structs
+from tests.content.audience import Audience
+from tests.content.fast_node import FastNode, LonePublisher, complaints, replies, sent
 
 from linnet.content.attribute_keys import attribute_key
 from linnet.content.commands import Ended, GroupAt
+from linnet.content.config import FastConfig
 from linnet.content.fast.commands import (
     CloseGroup,
     GroupOpened,
@@ -18,7 +21,6 @@ from linnet.content.fast.commands import (
     PublishToGroup,
     SearchGroups,
 )
-from linnet.content.fast.config import FastConfig
 from linnet.content.fast.messages import (
     Browse,
     Browsed,
@@ -39,12 +41,10 @@ from linnet.content.fast.signed_records import group_id, make_enrolment
 from linnet.core.effects import Deliver, Send
 from linnet.core.ids import Contact, EventId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
-from linnet.peer.interface import Command
+from linnet.machine.commands import Declined
+from linnet.peer.interface import AnyCommand
 from linnet.sim.clock import START
-from linnet.sim.content import ContentScenario, Variant, run_content
-from linnet.testing.audience import Audience
-from linnet.testing.fast_node import FastNode, LonePublisher, complaints, replies, sent
+from linnet.sim.content.scenario import ContentScenario, Variant, run_content
 from linnet.testing.identities import known_identity
 
 
@@ -102,7 +102,7 @@ def test_a_publisher_may_be_a_member_of_its_own_group_and_hears_itself_once() ->
 def test_what_cannot_be_asked_is_declined_with_a_reason() -> None:
     world = Audience(8, config=FastConfig(groups=2))
     name = world.publisher
-    declined: list[tuple[Command, Reason]] = [
+    declined: list[tuple[AnyCommand, Reason]] = [
         (OpenGroup("stock"), Reason.IN_USE),
         (OpenGroup("stock["), Reason.MALFORMED),
         (PublishToGroup("stock", "bonds", b""), Reason.NOT_ALLOWED),

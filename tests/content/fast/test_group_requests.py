@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from linnet.content.fast.config import FastConfig
+from linnet.content.config import FastConfig
 from linnet.content.fast.group_requests import PURPOSE, AnswerDue, GroupRequests, Leaving
 from linnet.content.fast.messages import Conveyed, Parted, Quit
-from linnet.core.effects import AfterCommit, CancelTimer, Hold, Release, Send, SetTimer
+from linnet.core.effects import AfterCommit, CancelTimer, Hold, Send, SetTimer
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
@@ -32,7 +32,7 @@ class Asked(GroupRequests):
         if up:
             self.handle_link_up(PEER)
         if hasty is not None:
-            self.ask(self.next_number(), Contact(PEER, HINTS), QUIT, TASK, hasty)
+            self.ask_peer(Contact(PEER, HINTS), QUIT, TASK, hasty)
         self.out.clear()
 
 
@@ -46,25 +46,25 @@ def failed(reason: Reason) -> Failed[Leaving]:
 
 def test_a_question_waits_for_a_link_and_is_asked_again_until_it_is_answered() -> None:
     requests = Asked(up=False)
-    requests.ask(requests.next_number(), Contact(PEER, HINTS), QUIT, TASK)
+    requests.ask_peer(Contact(PEER, HINTS), QUIT, TASK)
     assert requests.out.take() == [Hold(PEER, HINTS, PURPOSE), SetTimer(2.0, TIMER)]
     requests.handle_link_up(PEER)
     assert requests.out.take() == [Send(PEER, QUIT)]
-    assert requests.handle_timeout(TIMER) == ([], [])
+    assert requests.handle_answer_due(TIMER) == ([], [])
     assert requests.out.take() == [Send(PEER, QUIT), SetTimer(4.0, TIMER)]
-    assert requests.handle_answer(PEER, 1) == TASK
+    assert requests.take_task(PEER, 1) == TASK
     assert requests.out.take() == [CancelTimer(TIMER)]
-    assert requests.handle_timeout(TIMER) == ([], [])
+    assert requests.handle_answer_due(TIMER) == ([], [])
     assert requests.out.take() == []
     assert len(requests) == 0
 
 
 def test_who_does_not_answer_is_named_in_the_end() -> None:
     requests = asked()
-    assert requests.handle_timeout(TIMER) == ([], [])
-    assert requests.handle_timeout(TIMER) == ([], [TASK]), "it was sent twice without a word"
+    assert requests.handle_answer_due(TIMER) == ([], [])
+    assert requests.handle_answer_due(TIMER) == ([], [TASK]), "it was sent twice without a word"
     requests.out.clear()
-    assert requests.handle_timeout(TIMER) == ([failed(Reason.TIMEOUT)], [])
+    assert requests.handle_answer_due(TIMER) == ([failed(Reason.TIMEOUT)], [])
     assert requests.out.take() == [Record(Kind.DROPPED, peer=PEER, reason=Reason.TIMEOUT, note="Quit")]
 
 
@@ -84,55 +84,24 @@ def test_what_is_hasty_ends_with_its_link_and_the_rest_waits_for_another() -> No
     assert idle.out.take() == [Send(PEER, QUIT)], "what was sent over the old link may be lost"
 
 
-def test_who_says_nothing_is_known_by_its_link_and_by_tries() -> None:
-    requests = asked()
-    silent = [requests.is_silent(PEER, TASK)]
-    for _ in range(2):
-        requests.handle_timeout(TIMER)
-        silent.append(requests.is_silent(PEER, TASK))
-    assert silent == [False, False, True]
-    broken = asked()
-    broken.handle_link_loss(PEER, Reason.CRASHED)
-    assert broken.is_silent(PEER, TASK)
-    broken.handle_link_up(PEER)
-    assert not broken.is_silent(PEER, TASK)
-    unneeded = asked()
-    unneeded.handle_link_loss(PEER, Reason.NOT_NEEDED)
-    assert not unneeded.is_silent(PEER, TASK)
-
-
 def test_answers_count_only_from_who_was_asked_and_once() -> None:
     requests = asked()
     for peer, number in ((OTHER, 1), (PEER, 2)):
         with pytest.raises(RemoteError) as caught:
-            requests.handle_answer(peer, number)
+            requests.take_task(peer, number)
         assert caught.value.reason is Reason.STALE
         with pytest.raises(RemoteError):
-            requests.pending(peer, number)
-    assert requests.pending(PEER, 1) == TASK
-    requests.handle_answer(PEER, 1)
+            requests.find_task(peer, number)
+    assert requests.find_task(PEER, 1) == TASK
+    requests.take_task(PEER, 1)
     with pytest.raises(RemoteError):
-        requests.handle_answer(PEER, 1)
+        requests.take_task(PEER, 1)
 
 
-def test_who_is_at_it_is_given_time_and_then_asked_again() -> None:
+def test_what_nobody_wants_any_more_is_forgotten() -> None:
     requests = asked()
-    requests.extend(1, 20.0)
-    assert requests.out.take() == [SetTimer(20.0, TIMER)]
-    requests.handle_timeout(TIMER)
-    assert requests.out.take() == [Send(PEER, QUIT), SetTimer(4.0, TIMER)]
-
-
-def test_links_are_let_go_when_nothing_needs_them() -> None:
-    requests = asked()
-    requests.release_idle({})
-    assert requests.out.take() == [], "a question is open"
-    requests.withdraw(PEER, TASK)
-    assert requests.out.take() == [CancelTimer(TIMER)]
-    requests.release_idle({PEER: None})
-    assert requests.out.take() == []
-    requests.release_idle({})
-    assert requests.out.take() == [Release(PEER, PURPOSE)]
+    requests.forget(PEER, TASK)
+    assert (requests.out.take(), len(requests)) == ([CancelTimer(TIMER)], 0)
 
 
 def test_an_answer_to_who_is_gone_is_dropped_with_a_word() -> None:

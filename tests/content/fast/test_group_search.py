@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from random import Random
-
 from msgspec import structs
+from tests.content.audience import Audience
+from tests.content.fast_node import HINTS, FastNode, complaints, replies, sent
+from tests.content.one_event import lone_context
 
 from linnet.content.attribute_keys import Locate, attribute_key, distance
+from linnet.content.config import FastConfig
 from linnet.content.fast.commands import GroupsFound, SearchGroups
-from linnet.content.fast.config import FastConfig
 from linnet.content.fast.messages import POSTINGS, Browse, Browsed, Posting
 from linnet.content.fast.signed_records import group_id, make_posting
 from linnet.core.ids import Contact
 from linnet.core.reasons import Reason
-from linnet.delivery.config import DeliveryConfig
-from linnet.delivery.context import Context
-from linnet.event.signing import verify_unit
 from linnet.sim.clock import START
-from linnet.store.memory import MemoryStore
-from linnet.testing.audience import Audience
-from linnet.testing.fast_node import HINTS, FastNode, complaints, replies, sent
 from linnet.testing.identities import known_identity
 
 KEY = attribute_key("stock")
@@ -28,11 +23,10 @@ NAMES = sorted("abcdef", key=lambda name: distance(known_identity(name).peer, KE
 
 
 def posting(publisher: str, text: str = "stock", issued: int = 0, *, opened: bool = True) -> Posting:
-    identity = known_identity(publisher)
-    luck = Random(1)
-    context = Context(identity.device, identity.card, MemoryStore(), DeliveryConfig(), luck, verify_unit)
     now = int(START)
-    return make_posting(context, HINTS, text, opened, 1000 * now + issued, now + 1000)
+    return make_posting(
+        lone_context(known_identity(publisher)), HINTS, text, opened, 1000 * now + issued, now + 1000
+    )
 
 
 class Searcher(FastNode):

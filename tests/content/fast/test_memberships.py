@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from tests.content.audience import Audience
+from tests.content.fast_node import FastNode, replies, sent
+
 from linnet.content.commands import Ended, GroupAt
+from linnet.content.config import FastConfig
 from linnet.content.fast.commands import (
     CloseGroup,
     GroupOpened,
@@ -12,14 +16,11 @@ from linnet.content.fast.commands import (
     NotJoined,
     OpenGroup,
 )
-from linnet.content.fast.config import FastConfig
 from linnet.content.fast.messages import Enrol, Enrolled
 from linnet.core.ids import Contact
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
-from linnet.sim.content_world import HINTS
-from linnet.testing.audience import Audience
-from linnet.testing.fast_node import FastNode, replies, sent
+from linnet.machine.commands import Declined
+from linnet.sim.content.world import HINTS
 from linnet.testing.identities import known_identity
 
 
@@ -161,7 +162,7 @@ def test_the_key_of_receipts_is_in_no_text() -> None:
     (enrol,) = sent(node.ask(JoinGroups(1, "stock", via)), "publisher", Enrol)
     assert len(enrol.key) == 32
     assert repr(enrol) == "Enrol(1, 'stock')"
-    assert list(enrol.__rich_repr__()) == [repr(enrol)]
+    assert list(enrol.__rich_repr__()) == [("", repr(enrol))]
 
 
 def test_a_subscription_finds_a_group_that_is_opened_later() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.content.audience import Audience
+from tests.content.fast_node import LonePublisher, complaints, replies, sent
 
+from linnet.content.config import FastConfig
 from linnet.content.fast.commands import GroupOutcome, PublishToGroup, Relieved
-from linnet.content.fast.config import FastConfig
 from linnet.content.fast.group_requests import AnswerDue
 from linnet.content.fast.messages import Convey, Conveyed, Quit
 from linnet.content.fast.signed_records import receipt
@@ -14,8 +16,6 @@ from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.event.signing import unit_head
-from linnet.testing.audience import Audience
-from linnet.testing.fast_node import LonePublisher, complaints, replies, sent
 from linnet.testing.identities import known_identity
 from linnet.testing.lone_part import Said
 from linnet.trace.columns import ColumnTrace
@@ -183,8 +183,9 @@ def test_after_three_events_without_a_word_a_membership_ends() -> None:
     assert (peer("a"), Reason.TIMEOUT) in complaints(said)
 
 
-def test_events_under_way_are_bounded() -> None:
-    node = LonePublisher(config=FastConfig(publications=1))
+@pytest.mark.parametrize("config", [FastConfig(publications=1), FastConfig(calls=1)], ids=["events", "calls"])
+def test_events_under_way_and_open_questions_are_bounded(config: FastConfig) -> None:
+    node = LonePublisher(config=config)
     node.enrol("a")
     node.ask(PublishToGroup("stock", "stock", b""))
     (declined,) = replies(node.ask(PublishToGroup("stock", "stock", b"")))
@@ -236,14 +237,6 @@ def test_one_who_leaves_while_an_event_is_on_its_way_is_not_missed() -> None:
     assert replies(node.receive(to_a, "a", reason=Reason.NOT_A_MEMBER)) == []
     found = outcome(node.receive(to_b, "b"))
     assert (found.wanted, found.reached, found.missed) == (1, 1, ())
-
-
-def test_questions_that_are_open_are_bounded() -> None:
-    node = LonePublisher(config=FastConfig(calls=1))
-    node.enrol("a")
-    node.ask(PublishToGroup("stock", "stock", b""))
-    (declined,) = replies(node.ask(PublishToGroup("stock", "stock", b"")))
-    assert getattr(declined, "reason", None) is Reason.CONGESTED
 
 
 @pytest.mark.parametrize(("silent", "limit"), [(False, 0.5), (True, 7.0)])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.content.predicates import attributes, predicates
 
-from linnet.content.fast.config import FastConfig
+from linnet.content.config import FastConfig
 from linnet.content.fast.messages import Enrolment
 from linnet.content.fast.publisher_groups import Group
 from linnet.content.fast.signed_records import receipt
@@ -14,7 +15,6 @@ from linnet.content.predicate import Predicate, read_attributes, read_predicate
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.testing.predicates import attributes, predicates
 
 ID = TopicId(bytes(32))
 KEY = bytes(32)

@@ -1,28 +1,28 @@
-"""Advertisements and enrolments are the words of who signed them, for a time."""
+"""Advertisements and enrolments are the words of who signed them, for a time; receipts of who has the key."""
 
 from __future__ import annotations
 
-from random import Random
-
 import pytest
 from msgspec import structs
+from tests.content.one_event import lone_context
 
 from linnet.content.fast.messages import Posting
 from linnet.content.fast.signed_records import (
+    RECEIPT_BYTES,
     check_enrolment,
     check_posting,
     group_id,
+    is_receipt,
     make_enrolment,
     make_posting,
+    receipt,
 )
 from linnet.core.errors import RemoteError
-from linnet.core.ids import Contact, TopicId
+from linnet.core.ids import Contact, EventId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
-from linnet.event.signing import verify_unit
+from linnet.identity.cards import DATES_LEEWAY
 from linnet.sim.clock import START
-from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
 
 US, OTHER = known_identity("us"), known_identity("other")
@@ -32,8 +32,7 @@ GROUP = TopicId(b"g" * 32)
 
 
 def context() -> Context:
-    luck = Random(1)
-    return Context(US.device, US.card, MemoryStore(), DeliveryConfig(), luck, verify_unit)
+    return lone_context(US)
 
 
 def posting() -> Posting:
@@ -60,6 +59,13 @@ def test_whatever_is_changed_in_an_advertisement_is_seen() -> None:
     assert fault(structs.replace(said, card=OTHER.card)) is Reason.UNKNOWN_DEVICE
     assert fault(structs.replace(said, card=structs.replace(US.card, label="me"))) is Reason.BAD_SIGNATURE
     assert fault(structs.replace(said, predicate="stock/apple")) is Reason.MALFORMED
+
+
+def test_an_advertisement_needs_a_card_that_is_valid_now() -> None:
+    end = US.card.not_after + int(DATES_LEEWAY)
+    said = make_posting(context(), HINTS, "stock", True, 1000 * end, end + 2700)
+    check_posting(said, context(), 5, 2700.0, end - 1.0)
+    assert fault(said, end + 1.0) is Reason.CARD_EXPIRED
 
 
 def test_an_advertisement_lasts_for_a_time_and_not_longer_than_all_do() -> None:
@@ -97,3 +103,14 @@ def test_an_enrolment_is_bounded_and_ends() -> None:
         with pytest.raises(RemoteError) as caught:
             check_enrolment(said, 5, START)
         assert caught.value.reason is reason
+
+
+def test_a_receipt_is_of_one_member_for_one_event() -> None:
+    key, event = b"k" * 32, EventId(b"e" * 32)
+    given = receipt(key, event)
+    assert len(given) == RECEIPT_BYTES
+    assert is_receipt(key, event, given)
+    assert not is_receipt(b"l" * 32, event, given)
+    assert not is_receipt(key, EventId(b"f" * 32), given)
+    assert not is_receipt(key, event, bytes(RECEIPT_BYTES))
+    assert not is_receipt(key, event, None)

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from tests.lab.audit.homes import Homes, line_of, write_lines
 from tests.lab.audit.tales import BEGIN, Oracle, Tale, Writer
 
-from linnet.cli.demo.tally import publication_times, tally
+from linnet.cli.demo.story import publication_times, tally
 from linnet.core.ids import DeviceId, EventId, PeerId, TopicId
 from linnet.lab.audit.audit import Audited, audit
 from linnet.lab.audit.fates import NOT_OWED, Fate

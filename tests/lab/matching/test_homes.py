@@ -8,7 +8,7 @@ from linnet.content.predicate import Predicate, read_attributes, read_predicate
 from linnet.lab.matching.drawn import draw_records
 from linnet.lab.matching.homes import Home, Plan, Rarity, Settlement, keys_of, make_plan, place_of
 from linnet.lab.matching.subscribing import draw_predicate, widths_of
-from linnet.sim.luck import named_luck
+from linnet.sim.seeded_random import named_luck
 
 RECORDS = draw_records(5, 300).records
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from linnet.lab.matching.drawn import draw_records
 from linnet.lab.matching.subscribing import draw_predicate, widths_of
-from linnet.sim.luck import named_luck
+from linnet.sim.seeded_random import named_luck
 
 RECORDS = draw_records(1, 400).records
 WIDTHS = widths_of(RECORDS)

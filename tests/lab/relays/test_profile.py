@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from linnet.lab.relays.chat_arrays import chat_arrays, index_chat
 from linnet.lab.relays.profile import Filters, Profile, estimated_run, profile, steps
-from linnet.sim.chats import Said, schedule
+from linnet.sim.rooms.chats import Said, schedule
 
 SAMPLE = [(0, 0, 22), (19, 0, 14), (29, 0, 16), (84, 1, 50), (114, 0, 18), (820, 1, 21)]
 """Schichtholz 2024, Table 11."""

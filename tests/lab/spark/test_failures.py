@@ -83,6 +83,21 @@ def test_a_full_disk_of_scratch_files_is_one_line(small_disk: Callable[[str], Pa
     assert [path for path in scratch.iterdir() if path.name.startswith(PREFIX)] == [], "nothing stays behind"
 
 
+OTHER = """
+from linnet.lab.spark.session import open_session
+with open_session('local[1]', '600m') as spark:
+    spark._jvm.java.lang.Integer.parseInt("many")
+"""
+
+
+def test_what_java_says_is_told_though_java_is_gone_by_then() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", OTHER], capture_output=True, text=True, check=False, timeout=500
+    )
+    assert done.returncode == 1
+    assert "java.lang.NumberFormatException" in done.stderr.splitlines()[-1]
+
+
 def test_too_little_memory_to_start_is_one_line(tmp_path: Path) -> None:
     status, told, said = ran("--out", str(tmp_path / "out"), "--memory", "60m")
     assert (status, told) == (1, "")

@@ -85,6 +85,19 @@ def test_a_session_leaves_nothing_behind(tmp_path: Path, killed: bool) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("linnet-lab-")] == []
 
 
+def test_java_that_ended_for_want_of_memory_is_told_as_that() -> None:
+    """Java is ended as Spark does it when a thread finds no memory: in a process of its own."""
+    code = (
+        "from linnet.lab.spark.session import OUT_OF_MEMORY, open_session\n"
+        "with open_session('local[1]', '800m') as spark:\n"
+        "    spark._jvm.java.lang.Runtime.getRuntime().halt(OUT_OF_MEMORY)\n"
+    )
+    job = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert job.returncode != 0
+    said = "LabError: memory ran out, of which Java has 800m, and Java ended: give it more with --memory."
+    assert said in job.stderr
+
+
 @pytest.mark.parametrize("kind", [LabError, CheckFailed])
 def test_what_a_task_raises_on_purpose_is_raised_here(spark: SparkSession, kind: type[Exception]) -> None:
     def fail(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -13,7 +13,7 @@ from linnet.lab.spark.shipping import code_version, library_files, write_library
 def test_the_file_holds_the_library_with_its_data(tmp_path: Path) -> None:
     path = write_library(tmp_path)
     names = set(zipfile.ZipFile(path).namelist())
-    assert {"linnet/__init__.py", "linnet/py.typed", "linnet/sim/streams.py"} <= names
+    assert {"linnet/__init__.py", "linnet/py.typed", "linnet/sim/streams/world.py"} <= names
     assert not [name for name in names if name.endswith(".pyc")]
     assert code_version() in path.name
 
@@ -28,7 +28,7 @@ def test_a_simulation_runs_from_it(tmp_path: Path) -> None:
     """Package data included: the table of latencies is read out of the file."""
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "import linnet.sim.streams as s; from linnet.sim.scenario import StreamScenario\n"
+        "import linnet.sim.streams.course as s; from linnet.sim.streams.world import StreamScenario\n"
         "assert s.__file__.startswith(sys.argv[1]), s.__file__\n"
         "print(s.run_streams(StreamScenario(nodes=8, messages=2)).completeness)"
     )

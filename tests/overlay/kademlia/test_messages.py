@@ -10,7 +10,6 @@ from tests.overlay.kademlia.people import contact
 from linnet.core.errors import MalformedMessage
 from linnet.core.reasons import Reason
 from linnet.identity.keys import SigningKey
-from linnet.overlay.kademlia.ids import NodeId, record_key
 from linnet.overlay.kademlia.messages import (
     FindNode,
     FindRecord,
@@ -22,7 +21,8 @@ from linnet.overlay.kademlia.messages import (
     RecordKept,
     RecordsAre,
 )
-from linnet.overlay.kademlia.records import sign_record
+from linnet.overlay.kademlia.routing_table import NodeId, record_key
+from linnet.overlay.kademlia.value_records import sign_record
 from linnet.wire.codec import Codec
 
 CODEC: Codec[KademliaMessage] = Codec(KademliaMessage)

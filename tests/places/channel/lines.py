@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from linnet.core.ids import TopicId
 from linnet.places.channel.packet import Modifier
-from linnet.places.channel.state_log import Step
-from linnet.places.channel.state_order import StateOrder
+from linnet.places.channel.state_order import StateOrder, Step
 from linnet.store.memory import MemoryStore
 
 PLACE = TopicId(b"p" * 32)
@@ -29,6 +28,11 @@ def offer(order: StateOrder, step: Step) -> list[object]:
     return list(order.offered(step.message, step.delta, step.modifiers, step.hash))
 
 
+def delta_for(order: StateOrder, message: int, reset: bool = False) -> int:
+    """How far back the change of state before is, as a voice says; 0: there is none, or it is void."""
+    return 0 if reset or not order.applied else message - order.applied
+
+
 def line(luck: Random, length: int, order: StateOrder | None = None, after: int = 0) -> list[Step]:
     """What a voice says behind a message; some of it begins anew, some carries the hash."""
     voice = order or fresh()
@@ -42,6 +46,6 @@ def line(luck: Random, length: int, order: StateOrder | None = None, after: int 
         )
         reset = luck.random() < 0.1
         sha = voice.digest_with(modifiers, reset) if luck.random() < 0.3 else None
-        steps.append(Step(message, voice.delta_for(message, reset), modifiers, sha))
+        steps.append(Step(message, delta_for(voice, message, reset), modifiers, sha))
         voice.offered(message, steps[-1].delta, modifiers, sha)
     return steps

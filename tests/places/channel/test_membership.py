@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.raised import reason_of
 
 from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId, TopicId
 from linnet.core.limits import LARGEST_COUNT
 from linnet.core.reasons import Reason
-from linnet.places.channel.membership import Membership, Verdict, decide
-from linnet.places.channel.roll import Known, Roll, in_force, packing, read_lines
+from linnet.places.channel.membership import Known, Membership, Roll, Verdict, in_force, packing, read_lines
 from linnet.places.deed import Policy
 from linnet.places.multicast.fragmentation import Change
 from linnet.store.base import CommittingStore
@@ -71,7 +71,7 @@ def test_the_timeline(
     assert members.known_generation == generation
     for looked_at in (members, membership(store)):
         assert {at: looked_at.test(ANN, *at) for at in answers} == answers
-    assert {at: decide(changes, generation, *at) for at in answers} == answers
+    assert {at: plain_test(list(changes), generation, *at) for at in answers} == answers
 
 
 @pytest.mark.parametrize(("changes", "generation", "answers"), TIMELINE)
@@ -117,9 +117,7 @@ def test_the_notice_of_its_own_removal_may_be_replayed(store: CommittingStore) -
 @pytest.mark.parametrize("change", [Change(ANN, True, 11), Change(ANN, False, 1)])
 def test_what_breaks_the_rules_is_refused(store: CommittingStore, change: Change) -> None:
     members = membership(store)
-    with pytest.raises(RemoteError) as error:
-        members.store(change, 10, 0)
-    assert error.value.reason is Reason.MALFORMED
+    assert reason_of(RemoteError, members.store, change, 10, 0) is Reason.MALFORMED
     assert members.changes(ANN) == membership(store).changes(ANN) == []
 
 
@@ -133,9 +131,7 @@ def test_a_change_counts_once_and_cannot_be_contradicted(store: CommittingStore)
     members = membership(store)
     assert put(members, ANN, JOIN)
     assert not put(members, ANN, JOIN)
-    with pytest.raises(RemoteError) as error:
-        put(members, ANN, JOIN._replace(effective_since=0))
-    assert error.value.reason is Reason.EQUIVOCATION
+    assert reason_of(RemoteError, put, members, ANN, JOIN._replace(effective_since=0)) is Reason.EQUIVOCATION
     assert members.changes(ANN) == [JOIN]
 
 
@@ -196,9 +192,7 @@ def test_a_roll_of_a_later_message_than_it_says_is_refused(store: CommittingStor
     members = membership(store)
     roll = Roll()
     roll.set(ANN, packing.pack(10, 10, 0, True))
-    with pytest.raises(RemoteError) as error:
-        members.learn(roll, 9, 0)
-    assert error.value.reason is Reason.MALFORMED
+    assert reason_of(RemoteError, members.learn, roll, 9, 0) is Reason.MALFORMED
     assert members.present() == []
 
 
@@ -348,7 +342,7 @@ class AgainstTheModel(RuleBasedStateMachine):
                     for generation in (0, known_generation, known_generation + 1):
                         expected = plain_test(mine, known_generation, message, generation)
                         assert members.test(nym, message, generation) is expected
-                        assert decide(told, known_generation, message, generation) is expected
+                        assert plain_test(told, known_generation, message, generation) is expected
 
     def teardown(self) -> None:
         for store in self.stores:

@@ -1,29 +1,32 @@
-"""The text form: what is rendered is parsed back, in pieces of any size, and faults name their offset."""
+"""The text form and the header before it: what is rendered is parsed back, and faults name their offset."""
 
 from __future__ import annotations
-
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.raised import reason_of
 
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.reasons import Reason
 from linnet.places.channel.packet import (
+    LARGEST_HEADER,
+    NAME_CHARS,
     OPERATORS,
     Header,
     Ignored,
     Modifier,
     Packet,
-    Parser,
     check_transient,
+    covers,
     encode_header,
+    is_name,
     is_text,
     parse,
     parse_section,
     read_header,
     render,
+    slices,
 )
 from linnet.places.config import PlacesConfig
 
@@ -32,27 +35,7 @@ _values = st.binary(max_size=20) | st.sampled_from(
     [b"", b"\n", b"\t", b"a\tb", b"\n\n_m\n", b"5\t", b"\xff\x00"]
 )
 _modifiers = st.lists(st.builds(Modifier, st.sampled_from(OPERATORS), _names, _values), max_size=5)
-_noise = st.lists(
-    st.sampled_from([b":", b"=", b"?", b"_a", b"_m", b"\t", b" ", b"\n", b"3", b"x", b"-", b"\xff"])
-)
-
-Outcome = tuple[Packet | None, Reason | None, str]
 _SMALL = PlacesConfig(value_bytes=1024, modifier_bytes=1024)
-
-
-def _in_pieces(data: bytes, cuts: list[int], limits: PlacesConfig | None = None) -> Outcome:
-    parser = Parser(limits)
-    body = b""
-    edges = [0, *sorted(cuts), len(data)]
-    try:
-        for start, end in pairwise(edges):
-            parser.feed(data[start:end])
-            body += parser.take()
-        parser.finish()
-    except RemoteError as error:
-        return None, error.reason, error.detail
-    modifiers, method = parser.head()
-    return Packet(modifiers, method, body + parser.take(), parser.ignored), None, ""
 
 
 def test_e1_transient_modifier_method_and_body() -> None:
@@ -93,36 +76,15 @@ def test_render_and_parse_round_trip(modifiers: list[Modifier], method: str, bod
     assert parse_section(section) == Packet(tuple(modifiers), method)
 
 
-@given(_modifiers, _names, st.binary(max_size=9), st.data())
-def test_the_parser_in_pieces_equals_the_whole_for_every_split(
-    modifiers: list[Modifier], method: str, body: bytes, data: st.DataObject
-) -> None:
-    text = render(modifiers, method) + body
-    whole = (Packet(tuple(modifiers), method, body), None, "")
-    assert all(_in_pieces(text, [cut]) == whole for cut in range(len(text) + 1))
-    assert _in_pieces(text, list(range(len(text)))) == whole
-    assert _in_pieces(text, data.draw(st.lists(st.integers(0, len(text)), max_size=5))) == whole
-
-
-@given(_noise)
-def test_faults_are_the_same_for_every_split_too(noise: list[bytes]) -> None:
-    text = b"".join(noise)
-    whole = _in_pieces(text, [])
-    assert all(_in_pieces(text, [cut]) == whole for cut in range(len(text) + 1))
-    assert _in_pieces(text, list(range(len(text)))) == whole
-
-
-@given(st.integers(1000, 1030), st.booleans(), st.integers(0, 3), st.data())
-def test_limits_are_the_same_for_every_split_too(
-    size: int, counted: bool, more: int, data: st.DataObject
-) -> None:
+@given(st.integers(1000, 1030), st.booleans(), st.integers(1, 3))
+def test_modifiers_pass_up_to_their_limit(size: int, counted: bool, more: int) -> None:
     value = b"x" * size
     line = b"=_a %d\t%b\n" % (size, value) if counted else b"=_a\t%b\n" % value
     text = line * more + b"_m\n"
-    whole = _in_pieces(text, [], _SMALL)
-    assert _in_pieces(text, data.draw(st.lists(st.integers(0, len(text)), max_size=4)), _SMALL) == whole
-    assert _in_pieces(text, list(range(len(text))), _SMALL) == whole
-    assert (whole[1] == Reason.TOO_LARGE) == (bool(more) and len(text) > 1024)
+    if len(text) <= 1024:
+        assert parse(text, _SMALL).modifiers == (Modifier("=", "_a", value),) * more
+        return
+    assert reason_of(RemoteError, parse, text, _SMALL) == Reason.TOO_LARGE
 
 
 @pytest.mark.parametrize(
@@ -160,9 +122,7 @@ def test_a_message_without_a_method_or_with_a_fault_is_rejected_at_its_offset(
     ],
 )
 def test_what_is_too_large_is_refused_without_waiting_for_the_rest(data: bytes) -> None:
-    with pytest.raises(RemoteError) as caught:
-        parse(data, _SMALL)
-    assert caught.value.reason == Reason.TOO_LARGE
+    assert reason_of(RemoteError, parse, data, _SMALL) == Reason.TOO_LARGE
 
 
 def test_reserved_operators_are_left_out_with_a_reason() -> None:
@@ -174,25 +134,6 @@ def test_reserved_operators_are_left_out_with_a_reason() -> None:
     )
 
 
-def test_the_method_is_known_before_the_body_is_complete_and_data_follows_with_right_offsets() -> None:
-    section = render([Modifier(":", "_a", b"1")], "_m")
-    message = encode_header(Header(len(section))) + section + b"abc"
-    read = read_header(message)
-    assert read is not None
-    header, at = read
-    parser = Parser()
-    parser.feed(message[at : at + header.modifier_bytes - 1])
-    assert parser.packet_head is None
-    assert parser.take() == b""
-    parser.feed(message[at + header.modifier_bytes - 1 : -1])
-    assert parser.packet_head == ((Modifier(":", "_a", b"1"),), "_m")
-    assert parser.offset == header.modifier_bytes
-    assert parser.take() == b"ab"
-    parser.feed(b"c")
-    assert parser.offset - header.modifier_bytes == 2
-    assert parser.take() == b"c"
-
-
 def test_a_section_that_ends_before_its_length_is_refused() -> None:
     with pytest.raises(RemoteError, match="offset 3: "):
         parse_section(b"_m\nx")
@@ -201,9 +142,12 @@ def test_a_section_that_ends_before_its_length_is_refused() -> None:
 def test_a_request_with_a_persistent_modifier_is_refused() -> None:
     check_transient([Modifier(":", "_a", b"1")])
     for operator in "=+-":
-        with pytest.raises(RemoteError) as caught:
-            check_transient([Modifier(":", "_a", b"1"), Modifier(operator, "_b", b"1")])
-        assert caught.value.reason == Reason.NOT_ALLOWED
+        assert (
+            reason_of(
+                RemoteError, check_transient, [Modifier(":", "_a", b"1"), Modifier(operator, "_b", b"1")]
+            )
+            == Reason.NOT_ALLOWED
+        )
 
 
 @pytest.mark.parametrize(
@@ -219,6 +163,87 @@ def test_a_request_with_a_persistent_modifier_is_refused() -> None:
 def test_nothing_is_rendered_that_would_not_be_parsed_back(
     modifier: Modifier, method: str, reason: Reason
 ) -> None:
-    with pytest.raises(Refused) as caught:
-        render([modifier], method)
+    assert reason_of(Refused, render, [modifier], method) == reason
+
+
+_deltas = st.none() | st.integers(0, 2**63 - 1)
+
+
+@given(st.integers(1, 4 * 1024 * 1024), _deltas, st.binary(min_size=32, max_size=32), st.binary(max_size=9))
+def test_a_header_is_read_back_and_its_length_told(
+    length: int, delta: int | None, sha: bytes, rest: bytes
+) -> None:
+    header = Header(length, delta, None if delta is None or sha[0] % 2 else sha)
+    data = encode_header(header)
+    assert len(data) <= LARGEST_HEADER
+    assert read_header(data + rest) == (header, len(data))
+
+
+@given(_deltas, st.binary(min_size=32, max_size=32))
+def test_a_header_that_is_not_complete_asks_for_more(delta: int | None, sha: bytes) -> None:
+    data = encode_header(Header(7, delta, None if delta is None else sha))
+    assert all(read_header(data[:cut]) is None for cut in range(len(data)))
+
+
+def test_layout_is_big_endian() -> None:
+    header = Header(258, 3, bytes(range(32)))
+    assert encode_header(header) == b"\x01\x03\x00\x00\x01\x02" + b"\x00" * 7 + b"\x03" + bytes(range(32))
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"\x02\x00\x00\x00\x00\x07", Reason.UNSUPPORTED),
+        (b"\x01\x04\x00\x00\x00\x07", Reason.MALFORMED),
+        (b"\x01\x02\x00\x00\x00\x07" + bytes(32), Reason.MALFORMED),  # a hash without a delta
+        (b"\x01\x00\x00\x00\x00\x00", Reason.MALFORMED),
+        (b"\x01\x00\x00\x00\x04\x01", Reason.TOO_LARGE),
+        (b"\x01\x01\x00\x00\x00\x07" + b"\xff" * 8, Reason.MALFORMED),
+    ],
+)
+def test_what_is_no_header_is_refused_with_its_reason(data: bytes, reason: Reason) -> None:
+    with pytest.raises(RemoteError, match="offset") as caught:
+        read_header(data, PlacesConfig(modifier_bytes=1024))
     assert caught.value.reason == reason
+
+
+_methods = st.text("_ab", min_size=1, max_size=8)
+
+
+def test_slices_of_a_method_are_tried_from_the_specific_to_the_empty_name() -> None:  # E3
+    assert slices("_message_public_shout") == ("_message_public_shout", "_message_public", "_message", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("", ("",)),
+        ("_", ("_", "")),
+        ("plain", ("plain", "")),
+        ("a_b", ("a_b", "a", "")),
+        ("__a", ("__a", "_", "")),
+    ],
+)
+def test_slices_of_odd_names(name: str, expected: tuple[str, ...]) -> None:
+    assert slices(name) == expected
+
+
+@given(_methods, _methods)
+def test_a_prefix_covers_exactly_the_names_whose_slices_it_is_among(prefix: str, name: str) -> None:
+    assert covers(prefix, name) == (prefix in slices(name))
+
+
+def test_a_prefix_covers_whole_keywords_only() -> None:
+    assert covers("_a_b", "_a_b_c")
+    assert not covers("_a_b", "_a_bc")
+    assert covers("", "_anything")
+
+
+@pytest.mark.parametrize("text", ["", "a b", "_é", "_a\n", "_a-b", "_" * (NAME_CHARS + 1), "_٣"])
+def test_what_is_no_name(text: str) -> None:
+    assert not is_name(text)
+
+
+@pytest.mark.parametrize("text", ["_", "_a", "plain", "_A9_z", "_" * NAME_CHARS])
+def test_what_is_a_name(text: str) -> None:
+    assert is_name(text)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from linnet.core.errors import RemoteError
 from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
-from linnet.event.event import Event, Tail, Verified
+from linnet.event.event import Event, Spot, Tail, Verified
 from linnet.event.signing import sign_unit
 from linnet.places.channel.fragment_store import Fragments, New, Row
 from linnet.places.channel.packet import Header, Modifier, encode_header, render
@@ -59,7 +59,7 @@ def said(number: int, piece: tuple[int, int, int, bytes]) -> tuple[Verified, Hea
     head = Head(1, number, message, offset, 0, flags | (Flag.OPENING if number == 0 else 0))
     voice = known_identity("host")
     tail = Tail(None, None, None, None, FRAGMENT, None, 0, encode_head(head), data)
-    return sign_unit(voice.device, PLACE, voice.author, voice.card.device, number, None, [tail]), head
+    return sign_unit(voice.device, Spot(PLACE, voice.author, voice.card.device, number, None), [tail]), head
 
 
 class Guest:
@@ -74,8 +74,8 @@ class Guest:
         return self.assembly.told(outcome.row)
 
 
-def began(message: int, historic: bool = False) -> Began:
-    return Began(message, SHOUT, VOLUME, historic, Header(len(render(VOLUME, SHOUT))), 0)
+def began(message: int) -> Began:
+    return Began(message, SHOUT, VOLUME, Header(len(render(VOLUME, SHOUT))))
 
 
 def test_a_message_in_one_piece() -> None:
@@ -150,7 +150,7 @@ def test_it_is_finished_once() -> None:
     guest.take(0, cut)
     row = guest.fragments.get(0)
     assert row is not None
-    assert list(guest.assembly.historic(1)) == [began(1, True), Piece(1, 0, b"Hello"), Finished(1, 5)]
+    assert list(guest.assembly.historic(1)) == [began(1), Piece(1, 0, b"Hello"), Finished(1, 5)]
     assert len(guest.assembly) == 0
 
 

@@ -7,11 +7,12 @@ import hashlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.raised import reason_of
 
 from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId
 from linnet.core.reasons import Reason
-from linnet.places.channel.roll import LINE_BYTES, Known, Roll, in_force, packing, read_lines, unpack
+from linnet.places.channel.membership import LINE_BYTES, Known, Roll, in_force, packing, read_lines, unpack
 
 ANN = AuthorId(b"\x01" + bytes(31))
 BEN = AuthorId(b"\x01" + bytes(30) + b"\x01")
@@ -70,9 +71,7 @@ def test_what_is_taken_out_or_forgotten_is_not_in_the_hash() -> None:
 )
 def test_what_is_no_roll_is_refused(lines: bytes) -> None:
     """A part that were taken would make a generation known that is not."""
-    with pytest.raises(RemoteError) as error:
-        read_lines(lines)
-    assert error.value.reason is Reason.MALFORMED
+    assert reason_of(RemoteError, read_lines, lines) is Reason.MALFORMED
 
 
 CHANGES = st.lists(st.tuples(st.integers(0, 2), st.booleans(), st.integers(0, 9)), max_size=16)

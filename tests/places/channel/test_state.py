@@ -1,4 +1,4 @@
-"""Variables by name: reading by prefix and best match, changing all or nothing, one encoding and one hash."""
+"""Variables by name: reading, changing all or nothing, what plus and minus do, one encoding and one hash."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import hashlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.raised import reason_of
 
 from linnet.core.errors import RemoteError
 from linnet.core.reasons import Reason
 from linnet.places.channel.packet import Ignored, Modifier, covers, slices
-from linnet.places.channel.state import State
+from linnet.places.channel.state import State, operate, parse_list, render_list
 from linnet.places.config import PlacesConfig
 
 _names = st.sampled_from(["_a", "_a_b", "_a_b_c", "_a_bc", "_A", "_a0", "_list_a", "_amount", "_b", "plain"])
@@ -52,7 +53,6 @@ def test_an_empty_value_removes_a_variable_and_changes_say_so() -> None:
     effect = state.apply([_set("_a", b""), _set("_c", b"3"), _set("_c", b"4")])
     assert effect.changes == {"_a": None, "_c": b"4"}
     assert state.variables == {"_b": b"2", "_c": b"4"}
-    assert state.size == 6
 
 
 def test_a_reset_removes_what_was_and_then_applies() -> None:
@@ -60,8 +60,6 @@ def test_a_reset_removes_what_was_and_then_applies() -> None:
     effect = state.apply([Modifier("+", "_list", b"|y"), _set("_c", b"3")], reset=True)
     assert effect.changes == {"_a": None, "_list": b"|y", "_c": b"3"}
     assert state.variables == {"_c": b"3", "_list": b"|y"}
-    assert state.reset() == {"_c": None, "_list": None}
-    assert (len(state), state.size) == (0, 0)
 
 
 def test_operations_that_make_no_sense_are_told_and_the_rest_applies() -> None:
@@ -87,14 +85,12 @@ def test_operations_that_make_no_sense_are_told_and_the_rest_applies() -> None:
 def test_what_is_too_large_changes_nothing_at_all(modifiers: list[Modifier]) -> None:
     state = State(PlacesConfig(value_bytes=1024, state_bytes=2048), {"_a": b"old"})
     before = state.digest()
-    with pytest.raises(RemoteError) as caught:
-        state.apply(modifiers)
-    assert caught.value.reason == Reason.TOO_LARGE
+    assert reason_of(RemoteError, state.apply, modifiers) == Reason.TOO_LARGE
     assert (state.variables, state.digest()) == ({"_a": b"old"}, before)
 
 
 @given(st.lists(st.tuples(_modifiers, st.booleans()), max_size=6))
-def test_whatever_the_way_equal_variables_have_one_size_encoding_and_digest(
+def test_whatever_the_way_equal_variables_have_one_encoding_and_digest(
     steps: list[tuple[list[Modifier], bool]],
 ) -> None:
     state = State()
@@ -102,7 +98,7 @@ def test_whatever_the_way_equal_variables_have_one_size_encoding_and_digest(
         state.apply(modifiers, reset)
         state.digest()  # what is cached must not outlive a change
     fresh = State(variables=dict(reversed(state.variables.items())))
-    assert (state.size, state.encode(), state.digest()) == (fresh.size, fresh.encode(), fresh.digest())
+    assert (state.encode(), state.digest()) == (fresh.encode(), fresh.digest())
     assert State.decode(state.encode()).variables == state.variables == state.copy().variables
 
 
@@ -139,6 +135,57 @@ def test_only_the_one_encoding_of_a_state_is_decoded(data: bytes) -> None:
 
 def test_decoding_is_bounded() -> None:
     data = State(variables={f"_{number}": b"x" * 400 for number in range(9)}).encode()
-    with pytest.raises(RemoteError) as caught:
-        State.decode(data, PlacesConfig(state_bytes=2048))
-    assert caught.value.reason == Reason.TOO_LARGE
+    assert reason_of(RemoteError, State.decode, data, PlacesConfig(state_bytes=2048)) == Reason.TOO_LARGE
+
+
+_elements = st.lists(st.binary(max_size=4) | st.sampled_from([b"", b"|", b"\n", b"3 a"]), max_size=6)
+
+
+@given(_elements)
+def test_lists_round_trip_whatever_is_in_them(elements: list[bytes]) -> None:
+    assert parse_list(render_list(elements)) == elements
+
+
+def test_both_forms_of_a_list_are_read() -> None:
+    assert parse_list(b"|one||two") == [b"one", b"", b"two"]
+    assert parse_list(b"3 o|e|0 |2 \n ") == [b"o|e", b"", b"\n "]
+
+
+@given(_elements, _elements)
+def test_what_is_added_to_a_list_can_be_taken_away_again(old: list[bytes], new: list[bytes]) -> None:
+    grown = operate(Modifier("+", "_list_x", render_list(new)), render_list(old))
+    assert parse_list(grown) == old + new
+    shrunk = operate(Modifier("-", "_list_x", render_list(new)), grown)
+    assert sorted(parse_list(shrunk)) == sorted(old)
+
+
+def test_each_element_is_taken_away_once_the_first_that_is_equal() -> None:
+    assert operate(Modifier("-", "_list", b"|a|z"), b"|a|b|a") == b"|b|a"
+    assert operate(Modifier("-", "_list", b"|a"), b"|a") == b""
+
+
+@given(st.integers(-(2**61), 2**61), st.integers(-(2**61), 2**61))
+def test_amounts_are_added_and_subtracted(old: int, new: int) -> None:
+    assert operate(Modifier("+", "_amount_guests", b"%d" % new), b"%d" % old) == b"%d" % (old + new)
+    assert operate(Modifier("-", "_counter", b"%d" % new), b"%d" % old) == b"%d" % (old - new)
+    assert operate(Modifier("+", "_amount", b"%d" % new), b"") == b"%d" % new
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "value", "reason"),
+    [
+        ("_topic", b"", b"|a", Reason.UNSUPPORTED),
+        ("_table_scores", b"", b"|a", Reason.UNSUPPORTED),
+        ("_listing", b"", b"|a", Reason.UNSUPPORTED),
+        ("_list", b"", b"bare", Reason.MALFORMED),
+        ("_list", b"", b"9 short", Reason.MALFORMED),
+        ("_list", b"", b"1 ab", Reason.MALFORMED),
+        ("_list", b"", b"|a\nb", Reason.MALFORMED),
+        ("_list", b"no list", b"|a", Reason.MALFORMED),
+        ("_amount", b"", b"1.5", Reason.MALFORMED),
+        ("_amount", b"", b"", Reason.MALFORMED),
+        ("_amount", b"%d" % (2**63 - 1), b"1", Reason.TOO_LARGE),
+    ],
+)
+def test_what_makes_no_sense_is_named(name: str, old: bytes, value: bytes, reason: Reason) -> None:
+    assert reason_of(RemoteError, operate, Modifier("+", name, value), old) == reason

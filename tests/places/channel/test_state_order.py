@@ -7,21 +7,27 @@ from random import Random
 
 import pytest
 from hypothesis import given
-from tests.places.channel.lines import PLACE, fresh, line, offer, seeds
+from msgspec import msgpack
+from tests.places.channel.lines import PLACE, delta_for, fresh, line, offer, seeds
 
 from linnet.core.errors import Refused
+from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.places.channel.packet import Ignored, Modifier
 from linnet.places.channel.state import State
 from linnet.places.channel.state_order import (
+    MESSAGE_BYTES,
     Applied,
     Forked,
     Held,
+    Meta,
     NotTaken,
     Outcome,
     Past,
     Rebuilt,
+    StateLog,
     StateOrder,
+    Step,
 )
 from linnet.places.config import PlacesConfig
 from linnet.store.memory import MemoryStore
@@ -54,10 +60,10 @@ def test_e6_a_lost_predecessor_is_asked_for_and_then_all_apply_in_order() -> Non
     order.offered(2, 0, _set("_a", b"2"))
     assert order.offered(6, 1, _set("_a", b"6")) == [Held(6, 5)]
     assert order.offered(10, 4, _set("_a", b"10")) == [Held(10, 6)]
-    assert (order.missing, order.state.exact("_a"), order.is_applied(6)) == ((5,), b"2", False)
+    assert (order.missing, order.state.variables, order.applied) == ((5,), {"_a": b"2"}, 2)
     assert _applied(order.offered(5, 3, _set("_b", b"5"))) == [5, 6, 10]
     assert (order.missing, order.state.variables) == ((), {"_a": b"10", "_b": b"5"})
-    assert order.is_applied(6)
+    assert order.applied == 10
 
 
 def test_a_message_is_refused_until_its_predecessor_is_applied_and_only_current_values_change() -> None:
@@ -75,18 +81,10 @@ def test_a_reset_is_delta_0_needs_no_predecessor_and_clears() -> None:
     order = fresh()
     order.offered(2, 0, _set("_a", b"1"))
     order.offered(7, 2, _set("_b", b"lost"))
-    assert order.delta_for(10, reset=True) == 0
     outcomes = order.offered(10, 0, _set("_c", b"3"))
     assert outcomes == [Applied(10, True, {"_a": None, "_c": b"3"}, ()), Past(7)]
     assert (order.state.variables, order.missing) == ({"_c": b"3"}, ())
     assert order.offered(5, 3, _set("_z", b"late")) == [Past(5)]
-
-
-def test_the_delta_is_the_distance_to_the_state_message_before() -> None:
-    order = fresh()
-    assert order.delta_for(4) == 0
-    order.offered(4, 0, ())
-    assert order.delta_for(9) == 5
 
 
 @given(seeds)
@@ -194,7 +192,7 @@ def test_after_a_full_state_older_messages_count_as_applied_and_later_ones_go_on
         Applied(12, False, {"_b": b"12"}, ()),
     ]
     assert order.offered(4, 0, _set("_z", b"")) == [Past(4)]
-    assert (order.is_applied(7), order.signed, order.state.variables) == (True, 10, {"_a": b"1", "_b": b"12"})
+    assert (order.signed, order.state.variables) == (10, {"_a": b"1", "_b": b"12"})
     assert order.full(10, data.encode(), data.digest()) == [Past(10)]
 
 
@@ -239,7 +237,7 @@ def test_two_changes_under_one_number_or_behind_one_message_are_told_as_equivoca
         [outcome] = order.offered(message, delta, _set("_a", b"other"))
         assert isinstance(outcome, NotTaken)
         assert outcome.reason == Reason.EQUIVOCATION
-    assert order.state.exact("_a") == b"2"
+    assert order.state.variables["_a"] == b"2"
 
 
 def test_what_waits_is_bounded_and_what_is_let_go_is_asked_for_again() -> None:
@@ -276,7 +274,7 @@ def test_old_steps_become_the_base_and_the_signed_state_stays() -> None:
     for message in range(1, 9):
         modifiers = _set(f"_v_{message % 3}", b"%d" % message)
         sha = order.digest_with(modifiers) if message == 5 else None
-        order.offered(message, order.delta_for(message), modifiers, sha)
+        order.offered(message, delta_for(order, message), modifiers, sha)
     signed = order.signed_state()
     assert signed is not None
     assert (order.base, [step.message for step in order.steps], order.signed) == (5, [6, 7, 8], 5)
@@ -293,3 +291,49 @@ def test_transient_modifiers_are_no_change_and_senseless_ones_are_told() -> None
     assert outcomes == [
         Applied(1, True, {}, (Ignored(bad, Reason.UNSUPPORTED, "+ on a variable of this type"),))
     ]
+
+
+OTHER = TopicId(b"q" * 32)
+_ONE = Step(5, 3, (Modifier("=", "_a", b"1"),), None)
+_TWO = Step(300, 295, (), b"h" * 32)
+
+
+def test_everything_that_was_kept_is_read_again_and_places_stay_apart() -> None:
+    cells = MemoryStore().cells
+    steps = StateLog(PLACE, cells, PlacesConfig())
+    steps.set_meta(Meta(2, True, 7))
+    steps.change_base({"_x": b"1", "_y": b"2"})
+    steps.change_base({"_y": None})
+    steps.apply(_ONE)
+    steps.hold(_TWO)
+    steps.remember(400)
+    again = StateLog(PLACE, cells, PlacesConfig())
+    assert (again.meta, again.base.variables) == (Meta(2, True, 7), {"_x": b"1"})
+    assert (again.applied, again.held, again.let_go) == ({5: _ONE}, {300: _TWO}, {400: None})
+    assert (again.last, again.applied_cost, again.held_cost) == (5, MESSAGE_BYTES + 7, MESSAGE_BYTES)
+    assert StateLog(OTHER, cells, PlacesConfig()).last == 0
+
+
+def test_what_was_taken_back_is_gone_from_the_cells() -> None:
+    cells = MemoryStore().cells
+    steps = StateLog(PLACE, cells, PlacesConfig())
+    steps.change_base({"_x": b"1"})
+    steps.apply(_ONE)
+    steps.hold(_TWO)
+    steps.remember(400)
+    steps.change_base({"_x": None})
+    assert (steps.take_back(5), steps.release(300)) == (_ONE, _TWO)
+    steps.forget(400)
+    steps.forget(401)
+    assert (steps.applied_cost, steps.held_cost) == (0, 0)
+    assert list(cells.scan(f"place state {PLACE.hex()}")) == []
+
+
+def test_a_step_names_the_one_before_and_what_it_costs() -> None:
+    assert (_ONE.before, _TWO.before, _TWO.cost) == (2, 5, MESSAGE_BYTES)
+
+
+def test_what_was_kept_before_states_could_be_lost_is_read() -> None:
+    cells = MemoryStore().cells
+    cells.put(f"place state {PLACE.hex()}", b"m", msgpack.encode((2, True, 7)))
+    assert StateLog(PLACE, cells, PlacesConfig()).meta == Meta(2, True, 7, lost=False)

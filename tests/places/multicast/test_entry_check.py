@@ -8,9 +8,8 @@ import pytest
 from linnet.core.errors import RemoteError
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
+from linnet.places.door import FRESH_MS, EntryCheck, make_enter
 from linnet.places.messages import Enter
-from linnet.places.multicast import entry_check
-from linnet.places.multicast.entry_check import FRESH_MS, EntryCheck, make_enter
 from linnet.sim.clock import START
 from linnet.testing.identities import known_identity
 
@@ -90,7 +89,7 @@ def test_the_card_must_be_signed_and_good_now() -> None:
 
 
 def test_the_memory_is_bounded_and_forgets_only_what_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entry_check, "DEVICES", 1)
+    monkeypatch.setattr("linnet.places.door.DEVICES", 1)
     door = EntryCheck(PLACE)
     door.check(enter(), ANNA.peer, START)
     other = make_enter(EVE.device, EVE.card, PLACE, NOW_MS)

@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.raised import reason_of
 
 from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId, TopicId
@@ -14,7 +17,7 @@ from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox
 from linnet.places.config import PlacesConfig
 from linnet.places.messages import Code, Replay
-from linnet.places.multicast.fragment_repair import RANGES, WANTED, FragmentRepair
+from linnet.places.multicast.fragment_repair import RANGES, WANTED, FragmentRepair, Gap, Gaps
 from linnet.places.multicast.fragmentation import Flag, Head
 from linnet.trace.records import Record
 
@@ -94,7 +97,7 @@ def test_each_missing_fragment_has_one_question_after_a_delay() -> None:
     questions = found.due(11.0).questions
     assert questions == [number(1, ANNA, 1), number(2, BOB, 2), number(3, ANNA, 3)]
     assert found.due(11.5).questions == []
-    assert (found.count, found.asking) == (3, 3)
+    assert (found.count, len(found._requests)) == (3, 3)
 
 
 def test_what_arrives_in_time_is_never_asked_for_and_a_question_is_dropped_when_it_does() -> None:
@@ -104,10 +107,8 @@ def test_what_arrives_in_time_is_never_asked_for_and_a_question_is_dropped_when_
     assert [each.message.fragment for each in found.due(1.0).questions] == [0, 2]
     found.handle_arrival(head(0), 1.1)
     found.handle_arrival(head(2), 1.1)
-    assert (found.count, found.asking, found.next_at()) == (0, 0, None)
-    with pytest.raises(RemoteError) as raised:
-        found.answered(ANNA, 1, Code.NOT_FOUND, 1.2)
-    assert raised.value.reason is Reason.SURPLUS
+    assert (found.count, len(found._requests), found.next_at()) == (0, 0, None)
+    assert reason_of(RemoteError, found.answered, ANNA, 1, Code.NOT_FOUND, 1.2) is Reason.SURPLUS
     assert found.due(9.0).questions == []
 
 
@@ -201,7 +202,7 @@ def test_pieces_that_state_rests_on_go_first_and_by_message() -> None:
     questions = found.due(1.0).questions
     assert questions == [piece(1, ANNA, 5, 0), piece(2, ANNA, 5, 100), number(3, ANNA, 0), number(4, ANNA, 1)]
     found.handle_arrival(head(3, 5, 0), 1.0)
-    assert found.asking == 3
+    assert len(found._requests) == 3
 
 
 def test_only_so_many_are_asked_for_at_once() -> None:
@@ -246,11 +247,9 @@ def test_answers_of_others_are_named() -> None:
     found = missing(ANNA, BOB)
     found.note_number(0, 0.0)
     found.due(1.0)
-    with pytest.raises(RemoteError) as raised:
-        found.answered(BOB, 1, Code.ACCESS_DENIED, 1.0)
-    assert raised.value.reason is Reason.SURPLUS
+    assert reason_of(RemoteError, found.answered, BOB, 1, Code.ACCESS_DENIED, 1.0) is Reason.SURPLUS
     assert found.answered(ANNA, 1, Code.OK, 1.0) is None
-    assert found.asking == 1  # until it was checked
+    assert len(found._requests) == 1  # until it was checked
 
 
 def test_it_goes_on_from_what_the_store_has() -> None:
@@ -269,7 +268,7 @@ def test_what_was_missing_when_it_stopped_is_asked_for_again_and_nothing_else() 
     found.handle_arrival(head(40), 5.0)
     for each in (11, 12, 30):
         found.handle_arrival(head(each), 5.0)
-    assert (found.count, found.asking, found.next_at()) == (0, 0, None)
+    assert (found.count, len(found._requests), found.next_at()) == (0, 0, None)
 
 
 def test_what_was_left_is_asked_for_again_at_a_sign_of_life_and_ever_more_rarely() -> None:
@@ -368,12 +367,12 @@ def test_a_fragment_that_a_term_opens_behind_is_sought_and_leaves_no_gap() -> No
     assert found.next_at() == 0.0
     assert found.due(0.0).questions == [number(1, ANNA, 2)]
     found.handle_found(2)
-    assert (found.asking, found.count) == (0, 0)
+    assert (len(found._requests), found.count) == (0, 0)
     found.seek(3)
     for tick in range(3):
         found.due(2.0 * tick)
     assert [each.reason for each in found.due(6.0).records] == [Reason.TIMEOUT, Reason.GAP_UNFILLED]
-    assert (found.asking, found.count, found.is_stuck) == (0, 0, False)
+    assert (len(found._requests), found.count, found.is_stuck) == (0, 0, False)
 
 
 def test_behind_a_cut_numbers_are_missing_anew() -> None:
@@ -402,3 +401,58 @@ def test_what_waits_for_room_does_not_make_the_clock_stand() -> None:
     at = missing.next_at()
     assert at is not None
     assert at > 0.0, "the next look is when an answer is late, not at once and for ever"
+
+
+def test_a_huge_range_costs_one_entry() -> None:
+    gaps = Gaps()
+    gaps.open(5, 10**12, 1.0)
+    assert gaps.fill(10**6)
+    assert list(gaps) == [Gap(5, 10**6 - 1, 1.0), Gap(10**6 + 1, 10**12, 1.0)]
+    assert gaps.count == 10**12 - 5
+    assert not gaps.fill(10**6)
+    gaps.clear()
+    assert len(gaps) == 0
+
+
+def test_numbers_that_are_given_anew_are_forgotten() -> None:
+    gaps = Gaps()
+    gaps.open(3, 4, 1.0)
+    gaps.open(6, 9, 1.0)
+    gaps.open(12, 13, 1.0)
+    gaps.cut(8)
+    assert list(gaps) == [Gap(3, 4, 1.0), Gap(6, 7, 1.0)]
+
+
+def test_what_is_below_a_number_is_forgotten() -> None:
+    gaps = Gaps()
+    gaps.open(1, 2, 1.0)
+    gaps.open(4, 9, 1.0)
+    gaps.open(12, 13, 1.0)
+    gaps.begin(7)
+    assert list(gaps) == [Gap(7, 9, 1.0), Gap(12, 13, 1.0)]
+
+
+def test_what_is_missing_for_longer_stays_so() -> None:
+    gaps = Gaps()
+    gaps.open(3, 4, 1.0)
+    gaps.open(1, 6, 2.0)
+    assert list(gaps) == [Gap(1, 2, 2.0), Gap(3, 4, 1.0), Gap(5, 6, 2.0)]
+
+
+STEPS = st.lists(st.tuples(st.booleans(), st.integers(0, 30), st.integers(0, 8)), max_size=40)
+
+
+@given(steps=STEPS)
+def test_it_is_the_set_that_it_says(steps: list[tuple[bool, int, int]]) -> None:
+    gaps, plain = Gaps(), set[int]()
+    for opens, number, more in steps:
+        if opens:
+            gaps.open(number, number + more, 0.0)
+            plain |= set(range(number, number + more + 1))
+        else:
+            assert gaps.fill(number) == (number in plain)
+            plain.discard(number)
+    listed = [number for gap in gaps for number in range(gap.first, gap.last + 1)]
+    assert listed == sorted(plain)
+    assert gaps.count == len(plain)
+    assert all((number in gaps) == (number in plain) for number in range(40))

@@ -13,7 +13,7 @@ from linnet.core.errors import InvalidEvent
 from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
 from linnet.core.limits import LARGEST_COUNT
 from linnet.core.reasons import Reason
-from linnet.event.event import Event, Tail
+from linnet.event.event import Event, Spot, Tail
 from linnet.event.signing import encode_unit, sign_unit
 from linnet.places.multicast.fragmentation import (
     FRAGMENT,
@@ -144,6 +144,8 @@ def test_the_largest_fragment_stays_below_64_kib() -> None:
     voice = known_identity("host")
     body = bytes(PIECE_BYTES + 256)
     tail = Tail(None, None, None, None, FRAGMENT, None, LARGEST_COUNT, encode_head(largest), body)
-    unit = sign_unit(voice.device, PLACE, voice.author, voice.card.device, LARGEST_COUNT, BEFORE, [tail])
+    unit = sign_unit(
+        voice.device, Spot(PLACE, voice.author, voice.card.device, LARGEST_COUNT, BEFORE), [tail]
+    )
     assert head_of(unit.events[0]) == largest
     assert len(encode_unit(unit.unit)) + len(msgspec.msgpack.encode(voice.card)) < 64 * 1024

@@ -1,4 +1,4 @@
-"""The four ways in which a replay ends, what is handed on, and the rate of one member."""
+"""The four ways in which a replay ends, and the rate of one member."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from linnet.core.ids import AuthorId, DeviceId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.machine.outbox import Outbox
+from linnet.places.channel.membership import Verdict
 from linnet.places.messages import Code, Replay, Replayed
 from linnet.places.multicast.fragment_repair import ASKERS, Found, ReplayServer
 from linnet.places.multicast.fragmentation import Change, Flag, Head
-from linnet.places.multicast.relay_filter import Verdict
 from linnet.trace.records import Kind, Record
 
 PLACE = TopicId(b"t" * 32)
@@ -39,17 +39,14 @@ STORED = [
 ]
 
 
-class Shelf:
-    """What is held, and a store that fails at one number."""
-
-    def get(self, fragment: int) -> Found | None:
-        if fragment == 99:
-            raise StoreError("the disk is gone")
-        return STORED[fragment] if fragment < len(STORED) else None
-
-    def get_at(self, message: int, offset: int) -> Found | None:
-        hits = [each for each in STORED if (each.head.message, each.head.offset) == (message, offset)]
-        return hits[0] if hits else None
+def find(asked: Replay) -> Found | None:
+    """What is held, in a store that fails at one number."""
+    if asked.fragment == 99:
+        raise StoreError("the disk is gone")
+    if asked.fragment is not None:
+        return STORED[asked.fragment] if asked.fragment < len(STORED) else None
+    hits = [each for each in STORED if (each.head.message, each.head.offset) == (asked.message, asked.offset)]
+    return hits[0] if hits else None
 
 
 class Members:
@@ -69,7 +66,6 @@ class Answer(NamedTuple):
     """What goes back behind the commit, and what was noted before it."""
 
     message: Replayed
-    flags: int
     record: Record | None
     blame: Blame | None = None
 
@@ -79,10 +75,10 @@ class Server(ReplayServer):
 
     def __init__(self, members: Members, rate: float = 2000.0) -> None:
         self.out = Outbox()
-        super().__init__(PLACE, Shelf(), members, self.out, rate)
+        super().__init__(PLACE, find, members, self.out, rate)
 
     def answer(self, peer: PeerId, nym: AuthorId | None, question: Replay, now: float) -> Answer:
-        flags = self.answer_replay(peer, nym, question, now)
+        self.answer_replay(peer, nym, question, now)
         *noted, answer = self.out.take()
         assert isinstance(answer, AfterCommit)
         (send,) = answer.effects
@@ -94,26 +90,26 @@ class Server(ReplayServer):
         blame = noted.pop(0) if noted else None
         assert blame is None or isinstance(blame, Blame)
         assert noted == []
-        return Answer(send.message, flags, record, blame)
+        return Answer(send.message, record, blame)
 
 
 def replaying(rate: float = 2000.0) -> Server:
     return Server(Members(), rate)
 
 
-def ask(fragment: int | None, message: int = 0, offset: int = 0, flags: int = 0) -> Replay:
-    return Replay(PLACE, 7, fragment, message, offset, flags)
+def ask(fragment: int | None, message: int = 0, offset: int = 0) -> Replay:
+    return Replay(PLACE, 7, fragment, message, offset, 0)
 
 
 def refusal(code: Code, reason: Reason | None, note: str = "") -> Answer:
     record = None if reason is None else Record(Kind.REJECTED, PLACE, peer=PEER, reason=reason, note=note)
-    return Answer(Replayed(PLACE, 7, code, None, None), 0, record)
+    return Answer(Replayed(PLACE, 7, code, None, None), record)
 
 
 @pytest.mark.parametrize(
     ("nym", "question", "answer"),
     [
-        (ANNA, ask(1), Answer(Replayed(PLACE, 7, Code.OK, STORED[1].unit, None), 0, None)),
+        (ANNA, ask(1), Answer(Replayed(PLACE, 7, Code.OK, STORED[1].unit, None), None)),
         (ANNA, ask(77), refusal(Code.NOT_FOUND, None)),
         (ANNA, ask(None, 2, 99), refusal(Code.NOT_FOUND, None)),
         (ANNA, ask(0), refusal(Code.ACCESS_DENIED, Reason.NOT_A_MEMBER, "replay of fragment 0")),
@@ -130,10 +126,9 @@ def test_every_code_is_reached(nym: AuthorId, question: Replay, answer: Answer) 
     assert replaying().answer(PEER, nym, question, 0.0) == answer
 
 
-def test_by_message_and_offset_and_the_flags_are_handed_on() -> None:
-    answer = replaying().answer(PEER, ANNA, ask(None, 2, 100, flags=2**40 + 5), 0.0)
-    assert answer.message.unit is STORED[2].unit  # the very bytes that came
-    assert answer.flags == 2**40 + 5
+def test_by_message_and_offset_the_very_bytes_that_came_are_given() -> None:
+    answer = replaying().answer(PEER, ANNA, ask(None, 2, 100), 0.0)
+    assert answer.message.unit is STORED[2].unit
 
 
 def test_who_left_may_have_the_notice_of_it_and_nothing_else() -> None:

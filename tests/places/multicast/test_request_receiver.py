@@ -27,7 +27,7 @@ from linnet.places.multicast.sealed_requests import (
     seal_piece,
 )
 from linnet.sim.clock import START
-from linnet.sim.luck import SeededEntropy
+from linnet.sim.seeded_random import SeededEntropy
 from linnet.store.memory import MemoryStore
 from linnet.testing.identities import known_identity
 

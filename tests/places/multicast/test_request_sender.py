@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from tests.raised import reason_of
 
 from linnet.core.errors import MalformedMessage, Refused, RemoteError
 from linnet.core.ids import PeerId, TopicId
@@ -19,7 +20,7 @@ from linnet.places.multicast.sealed_requests import (
     open_piece,
     sign_heard,
 )
-from linnet.sim.luck import SeededEntropy
+from linnet.sim.seeded_random import SeededEntropy
 from linnet.testing.identities import known_identity
 
 PLACE = TopicId(b"t" * 32)
@@ -45,9 +46,7 @@ def test_a_request_is_cut_signed_and_opens_only_at_the_voice() -> None:
     for each in pieces:
         check_piece(each)
         assert len(each.sealed) <= 61 * 1024
-        with pytest.raises(RemoteError) as raised:
-            open_piece(EVE.device, each)
-        assert raised.value.reason is Reason.UNDECRYPTABLE
+        assert reason_of(RemoteError, open_piece, EVE.device, each) is Reason.UNDECRYPTABLE
     assert b"".join(open_piece(HOST.device, each) for each in pieces) == body
     assert body[:16] not in pieces[0].sealed
 
@@ -80,9 +79,7 @@ def test_what_is_sealed_cannot_be_put_elsewhere_even_by_who_signs_anew() -> None
     """Eve copies the sealed bytes into a request of her own: it does not open under her name."""
     piece = talking().say(HOST.peer, b"hello")[1][0]
     stolen = msgspec.structs.replace(piece, card=EVE.card)
-    with pytest.raises(RemoteError) as raised:
-        open_piece(HOST.device, stolen)
-    assert raised.value.reason is Reason.UNDECRYPTABLE
+    assert reason_of(RemoteError, open_piece, HOST.device, stolen) is Reason.UNDECRYPTABLE
 
 
 def test_it_waits_for_a_receipt_of_the_voice_and_can_be_said_again_to_another() -> None:
@@ -99,9 +96,7 @@ def test_it_waits_for_a_receipt_of_the_voice_and_can_be_said_again_to_another() 
         (sign_heard(HOST.device, TopicId(b"u" * 32), ANNA.peer, request, None), Reason.SURPLUS),
     ]
     for heard, reason in cases:
-        with pytest.raises(RemoteError) as raised:
-            source.heard(heard)
-        assert raised.value.reason is reason
+        assert reason_of(RemoteError, source.heard, heard) is reason
     again = source.again(request, EVE.peer)
     assert (again[0].request, open_piece(EVE.device, again[0])) == (5, b"hello")
     source.heard(forged)  # by now she is the voice
@@ -113,20 +108,14 @@ def test_it_waits_for_a_receipt_of_the_voice_and_can_be_said_again_to_another() 
 
 def test_requests_are_bounded() -> None:
     source = talking(PlacesConfig(talk_bytes=1024))
-    with pytest.raises(Refused) as refused:
-        source.say(HOST.peer, bytes(1025))
-    assert refused.value.reason is Reason.TOO_LARGE
+    assert reason_of(Refused, source.say, HOST.peer, bytes(1025)) is Reason.TOO_LARGE
     for _ in range(4):
         request, _ = source.say(HOST.peer, bytes(1024))
-    with pytest.raises(Refused) as refused:
-        source.say(HOST.peer, b"x")
-    assert refused.value.reason is Reason.QUEUE_FULL
+    assert reason_of(Refused, source.say, HOST.peer, b"x") is Reason.QUEUE_FULL
     source.give_up(request)
     for _ in range(WAITING - 3):
         source.say(HOST.peer, b"x")
-    with pytest.raises(Refused) as refused:
-        source.say(HOST.peer, b"")
-    assert refused.value.reason is Reason.QUEUE_FULL
+    assert reason_of(Refused, source.say, HOST.peer, b"") is Reason.QUEUE_FULL
 
 
 def test_nothing_is_sealed_to_what_is_no_key() -> None:

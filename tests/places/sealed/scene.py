@@ -7,9 +7,9 @@ from random import Random
 from linnet.core.ids import EventId, TopicId
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
-from linnet.event.event import Tail, Verified
+from linnet.event.event import Spot, Tail, Verified
 from linnet.event.signing import sign_unit, verify_unit
-from linnet.groups.ids import Device
+from linnet.groups.labels import Device
 from linnet.places.channel.fragment_store import Fragments, New, Row
 from linnet.places.multicast.fragmentation import FRAGMENT, Cut, Flag, Head, encode_head
 from linnet.places.sealed.epoch_keys import Ring
@@ -40,8 +40,8 @@ class Node:
         self.device = Device(identity.author, identity.card.device)
         self.fragments = Fragments(PLACE, self.store.log, self.store.cells)
         self.ring = Ring(PLACE, self.store.cells)
-        self.sealing = HostKeys(PLACE, self.context, self.fragments, self.ring)
-        self.opening = GuestKeys(PLACE, self.context, self.fragments, self.ring, self.sealing.readers)
+        self.sealing = HostKeys(self.context, self.fragments, self.ring)
+        self.opening = GuestKeys(self.context, self.fragments, self.ring, self.sealing.readers)
 
     def store_fragment(self, said: Said) -> Row:
         stored = self.fragments.store(*said, NOW)
@@ -106,7 +106,7 @@ class Voice(Node):
         seq, prev = self._chain
         if flags & Flag.SEALED:
             tail = self.sealing.seal(tail, seq, prev)
-        verified = sign_unit(self.context.key, PLACE, *self.device, seq, prev, (tail,))
+        verified = sign_unit(self.context.key, Spot(PLACE, *self.device, seq, prev), (tail,))
         self._chain = seq + 1, verified.head
         self.store_fragment((verified, head))
         return verified, head

@@ -1,4 +1,4 @@
-"""Keys of epochs: steps lead forwards only, what is told must fit what is known, and all survives."""
+"""Keys of epochs lead forwards only, and a fragment opens nowhere but where it was sealed for."""
 
 from __future__ import annotations
 
@@ -6,12 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.raised import reason_of
 
 from linnet.core.errors import MalformedMessage, RemoteError, StoreError
 from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
-from linnet.places.sealed.epoch_keys import STEPS, TOLD, EpochKey, Ring, at_step, pack_key, unpack_keys
+from linnet.groups import labels as group_labels
+from linnet.places.sealed.epoch_keys import (
+    LABELS,
+    STEPS,
+    TOLD,
+    EpochKey,
+    Ring,
+    at_step,
+    pack_key,
+    unpack_keys,
+)
 from linnet.store.memory import MemoryStore
+from linnet.streams.sealed.stream_keys import LABELS as STREAM_LABELS
 
 PLACE = TopicId(bytes(32))
 FIRST = EpochKey(b"epoch--1", 0, 1, b"k" * 32)
@@ -68,9 +80,9 @@ def test_two_keys_of_one_step_are_named() -> None:
     ring = Ring(PLACE, MemoryStore().cells)
     ring.add(reached(FIRST, 5))
     for step in (1, 5, 8):
-        with pytest.raises(RemoteError) as caught:
-            ring.add(replace(FIRST, step=step, key=b"x" * 32))
-        assert caught.value.reason is Reason.EQUIVOCATION
+        assert (
+            reason_of(RemoteError, ring.add, replace(FIRST, step=step, key=b"x" * 32)) is Reason.EQUIVOCATION
+        )
     assert ring.all() == [reached(FIRST, 5)]
 
 
@@ -89,3 +101,8 @@ def test_nothing_shows_where_a_key_is_printed_or_cannot_be_read() -> None:
     with pytest.raises(StoreError) as caught:
         Ring(PLACE, store.cells)
     assert "secret" not in str(caught.value)
+
+
+def test_no_label_is_used_twice_nor_by_groups_nor_by_streams() -> None:
+    every = (*LABELS, *group_labels.ALL, *STREAM_LABELS)
+    assert len(set(every)) == len(every)

@@ -6,15 +6,15 @@ import random
 
 import pytest
 from msgspec.structs import replace
+from tests.raised import reason_of
 
 from linnet.core.errors import MalformedMessage, RemoteError
 from linnet.core.ids import EventId, TopicId
 from linnet.core.reasons import Reason
-from linnet.event.event import Event, Tail
+from linnet.event.event import Event, Spot, Tail
 from linnet.event.signing import sign_unit
 from linnet.places.multicast.fragmentation import FRAGMENT, SEALED_BYTES, Flag, Head, encode_head
-from linnet.places.sealed.epoch_keys import EpochKey
-from linnet.places.sealed.fragment_crypto import Spot, open_piece, read_prefix, seal_piece
+from linnet.places.sealed.epoch_keys import EpochKey, open_piece, read_prefix, seal_piece
 from linnet.testing.identities import known_identity
 
 HOST = known_identity("host")
@@ -29,7 +29,7 @@ def tail(body: bytes, head: Head = HEAD) -> Tail:
 
 
 def event(made: Tail, spot: Spot = SPOT) -> Event:
-    unit = sign_unit(HOST.device, spot.place, spot.author, spot.device, spot.seq, spot.prev, (made,))
+    unit = sign_unit(HOST.device, Spot(spot.topic, spot.author, spot.device, spot.seq, spot.prev), (made,))
     return unit.events[0]
 
 
@@ -60,15 +60,15 @@ def test_it_opens_as_it_was_said(body: bytes) -> None:
 )
 def test_another_head_is_another_piece(head: Head) -> None:
     made = replace(sealed(), clear=encode_head(head))
-    with pytest.raises(RemoteError) as caught:
-        open_piece(event(made), read_prefix(made.body), KEY)
-    assert caught.value.reason is Reason.UNDECRYPTABLE
+    assert (
+        reason_of(RemoteError, open_piece, event(made), read_prefix(made.body), KEY) is Reason.UNDECRYPTABLE
+    )
 
 
 @pytest.mark.parametrize(
     "spot",
     [
-        replace(SPOT, place=TopicId(b"q" * 32)),
+        replace(SPOT, topic=TopicId(b"q" * 32)),
         replace(SPOT, seq=8),
         replace(SPOT, prev=EventId(b"f" * 32)),
         replace(SPOT, prev=None),
@@ -76,9 +76,10 @@ def test_another_head_is_another_piece(head: Head) -> None:
 )
 def test_another_place_in_the_chain_is_another_piece(spot: Spot) -> None:
     made = sealed()
-    with pytest.raises(RemoteError) as caught:
-        open_piece(event(made, spot), read_prefix(made.body), KEY)
-    assert caught.value.reason is Reason.UNDECRYPTABLE
+    assert (
+        reason_of(RemoteError, open_piece, event(made, spot), read_prefix(made.body), KEY)
+        is Reason.UNDECRYPTABLE
+    )
 
 
 @pytest.mark.parametrize("at", [*range(12, 24), -1])
@@ -86,9 +87,12 @@ def test_a_flipped_bit_is_named(at: int) -> None:
     made = sealed()
     body = bytearray(made.body)
     body[at] ^= 1
-    with pytest.raises(RemoteError) as caught:
-        open_piece(event(replace(made, body=bytes(body))), read_prefix(bytes(body)), KEY)
-    assert caught.value.reason is Reason.UNDECRYPTABLE
+    assert (
+        reason_of(
+            RemoteError, open_piece, event(replace(made, body=bytes(body))), read_prefix(bytes(body)), KEY
+        )
+        is Reason.UNDECRYPTABLE
+    )
 
 
 def test_the_same_words_at_the_same_number_never_meet_the_same_key() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 from tests.places.sealed.scene import NOW, PLACE, Node, Voice
+from tests.raised import reason_of
 
 from linnet.core.errors import RemoteError, StoreError
 from linnet.core.reasons import Reason
@@ -102,9 +103,7 @@ def test_a_piece_that_the_voice_sealed_wrongly_is_named() -> None:
     assert row is not None
     event = said[0].events[0]
     false: Event = replace(event, tail=replace(event.tail, body=event.body[:-1] + b"x"))
-    with pytest.raises(RemoteError) as caught:
-        voice.opening.opened(false, row)
-    assert caught.value.reason is Reason.UNDECRYPTABLE
+    assert reason_of(RemoteError, voice.opening.opened, false, row) is Reason.UNDECRYPTABLE
 
 
 def test_more_than_can_wait_is_written_down(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ def test_an_epoch_begins_with_every_term_and_behind_every_removal() -> None:
     assert not voice.sealing.is_due(1, 0)
     assert voice.sealing.is_due(1, 1)
     assert voice.sealing.is_due(2, 0)
-    after = HostKeys(PLACE, voice.context, voice.fragments, voice.ring)
+    after = HostKeys(voice.context, voice.fragments, voice.ring)
     assert not after.is_due(1, 0), "it goes on after a restart"
 
 

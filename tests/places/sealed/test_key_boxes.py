@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.raised import reason_of
 
 from linnet.core.errors import MalformedMessage, Refused, RemoteError
 from linnet.core.ids import DeviceId, TopicId
 from linnet.core.reasons import Reason
-from linnet.groups.ids import Device
+from linnet.groups.labels import Device
 from linnet.groups.prekeys import LIFE, Prekeys, encode_bundle, make_prekeys
 from linnet.groups.primitives import key_pair
 from linnet.places.sealed.epoch_keys import EpochKey
@@ -86,9 +87,10 @@ def test_another_voice_cannot_have_made_it() -> None:
 
 
 def test_nothing_is_sealed_to_prekeys_that_have_ended() -> None:
-    with pytest.raises(Refused) as caught:
-        seal_box(SPOKEN, ANN, PREKEYS[ANN].bundle, KEYS, VOICE, LUCK, NOW + LIFE + 1)
-    assert caught.value.reason is Reason.PREKEY_EXPIRED
+    assert (
+        reason_of(Refused, seal_box, SPOKEN, ANN, PREKEYS[ANN].bundle, KEYS, VOICE, LUCK, NOW + LIFE + 1)
+        is Reason.PREKEY_EXPIRED
+    )
 
 
 def test_what_is_cut_or_too_long_or_newer_is_refused() -> None:

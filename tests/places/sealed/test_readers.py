@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
+from tests.raised import reason_of
 
 from linnet.core.errors import RemoteError
 from linnet.core.ids import DeviceId, TopicId
 from linnet.core.reasons import Reason
-from linnet.groups.ids import Device
+from linnet.groups.labels import Device
 from linnet.groups.prekeys import encode_bundle, make_prekeys, renew
 from linnet.places.sealed.key_boxes import DEVICES_EACH, Readers
 from linnet.store.memory import MemoryStore
@@ -58,9 +59,7 @@ def test_who_gave_none_or_something_else_has_none() -> None:
     readers = Readers(PLACE, MemoryStore().cells)
     with pytest.raises(RemoteError):
         readers.learn(device(ANN), b"nothing")
-    with pytest.raises(RemoteError) as caught:
-        readers.bundle(device(ANN))
-    assert caught.value.reason is Reason.MISSING_PREKEYS
+    assert reason_of(RemoteError, readers.bundle, device(ANN)) is Reason.MISSING_PREKEYS
     assert readers.prekeys(device(ANN)) == b""
 
 

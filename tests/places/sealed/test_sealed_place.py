@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.places.sharing import announced, bodies, entered_place
 
-from linnet.groups.ids import Device
+from linnet.groups.labels import Device
 from linnet.identity.cards import CARD_DAYS, issue_card
 from linnet.identity.keys import SigningKey
 from linnet.peer.config import Identity
@@ -16,10 +17,10 @@ from linnet.places.commands import (
     Announce,
     Announced,
     AnnounceMore,
+    ChangePlace,
     Eject,
     Entered,
     EnterPlace,
-    HostPlace,
     LeavePlace,
     Look,
     ObjectsAre,
@@ -28,13 +29,12 @@ from linnet.places.commands import (
 )
 from linnet.places.deed import Policy
 from linnet.places.multicast.fragmentation import Flag
-from linnet.places.sealed.epoch_keys import Ring
-from linnet.places.sealed.fragment_crypto import read_prefix
+from linnet.places.sealed.epoch_keys import Ring, read_prefix
 from linnet.places.sealed.key_boxes import find_box
 from linnet.sim.clock import START
 from linnet.sim.links import LinkModel, named_latency
-from linnet.sim.luck import SeededEntropy
-from linnet.sim.places_world import HOST, PlacesWorld
+from linnet.sim.places.world import HOST, PlacesWorld
+from linnet.sim.seeded_random import SeededEntropy
 
 SEALING = [Policy.PRIVATE, Policy.CLOSED]
 
@@ -44,10 +44,6 @@ def opened(guests: int, seed: int, policy: Policy = Policy.PRIVATE, loss: float 
     world.welcomes = True
     world.found(policy)
     return world
-
-
-def announced(world: PlacesWorld, body: bytes, *modifiers: Modifier, by: str = HOST) -> int:
-    return world.obtain(by, Announce(world.place, "_message", modifiers, body), Announced).message
 
 
 def rows(world: PlacesWorld, name: str = HOST) -> Iterator[tuple[Row, bytes]]:
@@ -80,16 +76,9 @@ def boxes_for(world: PlacesWorld, name: str) -> list[int]:
     return [message for message, body in keys if find_box(body, device) is not None]
 
 
-def bodies(world: PlacesWorld, name: str, first: int) -> list[bytes]:
-    said = sorted(world.said.get(name, {}).items())
-    return [body for message, body in said if message >= first and body]
-
-
 @pytest.mark.parametrize("policy", SEALING)
 def test_guests_read_and_what_is_carried_is_ciphertext(policy: Policy) -> None:
-    world = opened(3, 1, policy)
-    for name in world.guests:
-        world.enter(name)
+    world = entered_place(3, 1, policy)
     first = announced(world, b"the plain words", Modifier("=", "_topic", b"the plain topic"))
     large = world.obtain(HOST, Announce(world.place, "_file", body=b"a" * 150_000, more=True), Announced)
     world.obtain(HOST, AnnounceMore(world.place, large.message, b"b" * 10, False), Announced)
@@ -120,9 +109,7 @@ def test_public_places_are_not_sealed() -> None:
 def test_who_is_ejected_cannot_read_what_follows_with_all_that_it_has_and_all_that_is_carried(
     policy: Policy,
 ) -> None:
-    world = opened(3, 3, policy)
-    for name in world.guests:
-        world.enter(name)
+    world = entered_place(3, 3, policy)
     announced(world, b"one")
     world.network.run(world.network.elapsed + 3)
     notice = world.obtain(HOST, Eject(world.place, world.identities["guest1"].author), Announced).message
@@ -138,9 +125,7 @@ def test_who_is_ejected_cannot_read_what_follows_with_all_that_it_has_and_all_th
 
 
 def test_who_leaves_for_good_cannot_read_what_follows_and_a_new_entry_opens_from_there_on() -> None:
-    world = opened(2, 4)
-    for name in world.guests:
-        world.enter(name)
+    world = entered_place(2, 4, Policy.PRIVATE)
     world.network.run(world.network.elapsed + 3)
     world.obtain("guest1", LeavePlace(world.place, for_good=True), Talked)
     between = announced(world, b"between")
@@ -184,9 +169,7 @@ def test_a_newcomer_of_a_closed_place_reads_all_history_over_all_epochs() -> Non
 
 
 def test_host_and_guests_crash_and_go_on_in_their_epoch() -> None:
-    world = opened(3, 7)
-    for name in world.guests:
-        world.enter(name)
+    world = entered_place(3, 7, Policy.PRIVATE)
     first = announced(world, b"one")
     world.network.run(world.network.elapsed + 3)
     world.crash("guest1")
@@ -211,7 +194,7 @@ def test_a_cohost_begins_its_own_epoch_and_whoever_is_away_reads_it_later() -> N
     world = opened(4, 8)
     world.enter("guest0")
     cohost = world.identities["guest0"].author
-    world.obtain(HOST, HostPlace(world.place, cohosts=(cohost,)), PlaceIs)
+    world.obtain(HOST, ChangePlace(world.place, cohosts=(cohost,)), PlaceIs)
     contacts = (world.contact(HOST), world.contact("guest0"))
     for name in world.guests[1:]:
         world.obtain(name, EnterPlace(world.place, contacts), Entered)
@@ -276,9 +259,7 @@ def test_another_device_of_a_guest_is_told_the_keys_of_all_that_is_open_to_the_g
 
 @pytest.mark.parametrize("seed", range(3))
 def test_keys_that_are_lost_on_the_way_are_asked_for(seed: int) -> None:
-    world = opened(5, seed, loss=0.08)
-    for name in world.guests:
-        world.enter(name)
+    world = entered_place(5, seed, Policy.PRIVATE, links=LinkModel(named_latency("aws"), loss=0.08))
     first = announced(world, b"0")
     for number in range(1, 6):
         victim = world.identities["guest4"].author

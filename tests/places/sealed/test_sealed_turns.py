@@ -7,7 +7,7 @@ from tests.places.sharing import COHOST, assert_one_line, heard, run, says, shar
 
 from linnet.places.commands import EnterPlace
 from linnet.places.deed import Policy
-from linnet.sim.places_world import HOST, PlacesWorld
+from linnet.sim.places.world import HOST, PlacesWorld
 
 
 def shared(guests: int, seed: int, entering: int) -> PlacesWorld:

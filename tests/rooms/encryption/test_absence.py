@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from tests.rooms.encryption.test_guarding import Devices, devices
+from tests.groups.group_world import START, GroupWorld
+from tests.rooms.circle import Devices
+from tests.rooms.encryption.test_guarding import devices
 
 from linnet.groups import agreement
 from linnet.groups.state import GroupState
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.encryption import group_maintenance
 from linnet.rooms.encryption.group_maintenance import CONTACT, Absence
-from linnet.testing.group_world import START, GroupWorld
 
 ALL = ["ann", "ben", "cat"]
 
@@ -21,21 +22,12 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group_maintenance, "CONTACT", 30.0)
 
 
-def update(world: Devices, name: str) -> None:
-    room = world.rooms(name)._registry.get(world.room)
-    assert room is not None
-    assert room.guarding is not None
-    room.guarding._update(world.network.now)
-    room.settle(world.network.now)
-    world.perform(name, room.parts.out.take())
-
-
 def came_back(world: Devices) -> None:
     """cat is there again, under another id, and reads what is said from then on."""
-    before = world.secrecy("cat").state(world.network.now).me
+    before = world.group("cat").state(world.network.now).me
     world.online("cat")
     world.run(60.0)
-    after = world.secrecy("cat").state(world.network.now).me
+    after = world.group("cat").state(world.network.now).me
     assert None is not after != before
     assert world.holders("ann") == world.holders("ben") == world.holders("cat") == ALL
     world.say("ann", "welcome back")
@@ -47,13 +39,13 @@ def came_back(world: Devices) -> None:
 def test_who_has_not_taken_in_an_operation_for_too_long_is_put_out_and_added_anew() -> None:
     world = devices(*ALL, config=RoomsConfig(key_absence=300.0))
     world.offline("cat")
-    update(world, "ann")
+    world.update_keys("ann")
     world.run(250.0)
     assert world.holders("ann") == ALL
-    update(world, "ben")  # Something happens, so that somebody looks.
+    world.update_keys("ben")  # Something happens, so that somebody looks.
     world.run(100.0)
     assert world.holders("ann") == ALL
-    update(world, "ben")
+    world.update_keys("ben")
     world.run(10.0)
     assert world.holders("ann") == world.holders("ben") == ["ann", "ben"]
     came_back(world)
@@ -66,9 +58,9 @@ def test_who_lacks_too_many_operations_is_put_out_and_added_anew() -> None:
     world.run(60.0)
     for count in range(1, 5):
         assert world.holders("ben") == ALL
-        update(world, "ann")
+        world.update_keys("ann")
         world.run(10.0)
-        pending = agreement.pending_by_member(world.secrecy("ben").state(world.network.now))
+        pending = agreement.pending_by_member(world.group("ben").state(world.network.now))
         assert list(pending.values()) == ([count] if count < 4 else [])
     assert world.holders("ann") == world.holders("ben") == ["ann", "ben"]
     came_back(world)
@@ -77,17 +69,17 @@ def test_who_lacks_too_many_operations_is_put_out_and_added_anew() -> None:
 @pytest.mark.usefixtures("soon")
 def test_who_was_away_itself_blames_nobody() -> None:
     world = devices(*ALL, config=RoomsConfig(key_absence=300.0, key_pending=3))
-    before = world.secrecy("ann").members()
+    before = world.group("ann").members()
     for _ in range(5):
-        update(world, "ann")
+        world.update_keys("ann")
     world.offline("ann")  # So it has heard of no acknowledgement.
     world.run(400.0)
     world.online("ann")
-    assert len(world.secrecy("ann").state(world.network.now).ops) == 5
+    assert len(world.group("ann").state(world.network.now).ops) == 5
     world.run(200.0)
-    update(world, "ann")
+    world.update_keys("ann")
     world.run(10.0)
-    assert world.secrecy("ann").members() == world.secrecy("ben").members() == before
+    assert world.group("ann").members() == world.group("ben").members() == before
 
 
 def waiting(operations: int) -> GroupState:

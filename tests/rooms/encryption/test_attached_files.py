@@ -5,15 +5,22 @@ from __future__ import annotations
 import pickle
 
 import pytest
-from tests.rooms.circle import Circle
+from tests.rooms.circle import Circle, founded
 
-from linnet.delivery.commands import Done
 from linnet.event.event import Event
+from linnet.machine.commands import Done
 from linnet.rooms.attachments import Attachment, Joining, Piece, attachment_body, attachment_of, split
-from linnet.rooms.commands import ExamineRooms, FetchChunk, KeepChunk, SendToRoom
-from linnet.rooms.content import ATTACHMENT, Newcomers
+from linnet.rooms.commands import (
+    ChunkFetched,
+    ExamineRooms,
+    FetchChunk,
+    KeepChunk,
+    RoomsAre,
+    SendToRoom,
+    Sent,
+)
+from linnet.rooms.event_types import ATTACHMENT, Newcomers
 from linnet.rooms.messages import CHUNK_BYTES
-from linnet.rooms.results import ChunkFetched, RoomsAre, Sent
 
 CONTENT = b"".join(b"line %d of the letter\n" % number for number in range(9000))
 assert len(CONTENT) > CHUNK_BYTES
@@ -57,8 +64,7 @@ def fetch(world: Circle, name: str, attachment: Attachment) -> bytes:
 @pytest.mark.parametrize("secret", [True, False])
 def test_a_file_left_at_a_relay_is_got_from_it_by_members_alone(secret: bool) -> None:
     """In a room that is not encrypted the same relay holds it all: so the look would find it."""
-    world = Circle("ann", "ben", "r0")
-    world.found("ann", "ben", "r0", newcomers=Newcomers.FROM_NOW if secret else None)
+    world = founded("ann", "ben", "r0", newcomers=Newcomers.FROM_NOW if secret else None)
     world.run(20.0)
     assert [encrypted(world, name) for name in ("ann", "ben", "r0")] == [secret] * 3
     world.offline("ben")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import cache
-from random import Random
 
 import pytest
 from tests.rooms.test_crashes import PowerCut, Script
@@ -20,15 +19,13 @@ from linnet.event.event import MESSAGE, Event, Unverified
 from linnet.event.signing import decode_unit, recall_unit
 from linnet.groups import agreement
 from linnet.groups.bodies import Keys, decode_body
-from linnet.groups.sealing import Envelope, read_clear
+from linnet.groups.message_crypto import Envelope, read_clear
 from linnet.groups.state import GroupState
-from linnet.peer.config import PeerConfig
 from linnet.peer.interface import Effect, Input
 from linnet.peer.peer import Peer
 from linnet.rooms.commands import SendToRoom, SetMembership
-from linnet.rooms.content import GROUP, Membership, Newcomers
-from linnet.rooms.encryption.keyring import Text
-from linnet.rooms.encryption.secrecy import Secrecy
+from linnet.rooms.encryption.group_state import Text
+from linnet.rooms.event_types import GROUP, Membership, Newcomers
 
 STEP = 1 if os.environ.get("LINNET_SOAK") else 9
 
@@ -44,20 +41,18 @@ class Listening(Peer):
         return super().handle(event, now)
 
 
-class Sealed(Script):
+class OutgoingMessage(Script):
     """Three people in an encrypted room, and a relay; one of them fails while keys are changed and used."""
+
+    kind = Listening
 
     def __init__(self) -> None:
         self.overheard: list[Unverified] = []
         super().__init__()
 
-    def _machine(self, name: str) -> Listening:
-        life = self._lives[name] = self._lives.get(name, -1) + 1
-        relay = self.relay_config if name.startswith("r") else None
-        config = PeerConfig(listens=(f"tls://{name}:1",), rooms=self.config, relay=relay)
-        luck = Random(f"{self.seed}/{name}/{life}")
-        store, checks = self.stores[name], (self._verifier, self._card_check)
-        machine = Listening(config, self.identity[name], store, luck, *checks)
+    def _machine(self, name: str) -> Peer:
+        machine = super()._machine(name)
+        assert isinstance(machine, Listening)
         machine.heard = self.overheard
         return machine
 
@@ -79,26 +74,15 @@ class Sealed(Script):
         self.run(1.5)
 
     def update(self, name: str) -> None:
-        if not self.network.is_up(self.peer(name)):
+        if not self.network.is_up(self.peer(name)) or not self.group(name).can_speak:
             return
-        room, now = self.room_of(name), self.network.now
-        if room.guarding is None or not self.secrecy(name).can_speak:
-            return
-        room.guarding._update(now)
-        room.settle(now)
-        effects = room.parts.out.take()
         try:
-            self.network._perform(self.network._hosts[self.peer(name)], effects, now)  # type: ignore[arg-type]
+            self.update_keys(name)
         except PowerCut:
             self.network.crash(self.peer(name))
 
-    def secrecy(self, name: str) -> Secrecy:
-        secrecy = self.room_of(name).parts.secrecy
-        assert secrecy is not None
-        return secrecy
-
     def state_of(self, name: str) -> GroupState:
-        return self.secrecy(name).state(self.network.now)
+        return self.group(name).state(self.network.now)
 
     def events(self) -> Iterator[Event]:
         """All that ever left a node, and all that is kept."""
@@ -110,8 +94,8 @@ class Sealed(Script):
                 yield recall_unit(decode_unit(entry.raw)).events[0]
 
 
-def script() -> Sealed:
-    play = Sealed()
+def script() -> OutgoingMessage:
+    play = OutgoingMessage()
     play.found("ann", "bob", "cid", "r0", newcomers=Newcomers.FROM_NOW)
     play.run(10.0)
     return play
@@ -125,7 +109,7 @@ def commits_of(name: str) -> int:
     return play.fragile(name).commits - before
 
 
-def check_keys(play: Sealed) -> None:
+def check_keys(play: OutgoingMessage) -> None:
     """No place in a chain of keys, and no number of an operation, was used for two things."""
     places: dict[tuple[bytes, int, int], bytes] = {}
     numbers: dict[tuple[bytes, int], bytes] = {}
@@ -142,12 +126,12 @@ def check_keys(play: Sealed) -> None:
     assert len(places) > 3
 
 
-def check_agreement(play: Sealed) -> None:
+def check_agreement(play: OutgoingMessage) -> None:
     """ann and bob agree on the group, follow each other, and have read all that was said."""
     states = [play.state_of(name) for name in ("ann", "bob")]
     members = [agreement.members(state) for state in states]
     assert members[0] == members[1]
-    view = play.room_of("ann").control.view()
+    view = play.room_at("ann").control.view()
     assert {each.author for each in members[0].values()} == {
         person for person in view.joined() if not view.is_relay_person(person)
     }
@@ -159,10 +143,10 @@ def check_agreement(play: Sealed) -> None:
         assert agreement.pending_by_member(state) == {}
     said = {event.id: event for event in play.events() if event.kind == MESSAGE}
     for name in ("ann", "bob"):
-        known = play.room_of(name).dag.ids_in_order()
+        known = play.room_at(name).dag.ids_in_order()
         for id in known:
             if id in said:
-                assert isinstance(play.secrecy(name).opening.text(id), Text), f"{name} cannot read one"
+                assert isinstance(play.group(name).messages.text(id), Text), f"{name} cannot read one"
     assert b"last" in [item.body for item in play.items["bob"] if isinstance(item, Event)]
 
 

@@ -10,11 +10,9 @@ from tests.rooms.circle import Circle
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Unsubscribe
 from linnet.delivery.items import Unreadable
-from linnet.rooms.commands import Redact, SendToRoom, SetMembership, ShareHistory
-from linnet.rooms.content import GROUP, Membership, Newcomers
-from linnet.rooms.encryption.keyring import Text
-from linnet.rooms.encryption.secrecy import Secrecy
-from linnet.rooms.results import Sent
+from linnet.rooms.commands import SendToRoom, Sent, SetMembership, ShareHistory
+from linnet.rooms.encryption.group_state import Text
+from linnet.rooms.event_types import GROUP, Membership, Newcomers
 
 
 def circle(*names: str, seed: int = 1, loss: float = 0.0) -> Circle:
@@ -23,19 +21,6 @@ def circle(*names: str, seed: int = 1, loss: float = 0.0) -> Circle:
     made.found(*names, newcomers=Newcomers.FROM_NOW)
     made.run(20.0)
     return made
-
-
-def secrecy(world: Circle, name: str) -> Secrecy:
-    room = world.rooms(name)._registry.get(world.room)
-    assert room is not None
-    assert room.parts.secrecy is not None
-    return room.parts.secrecy
-
-
-def in_group(world: Circle, name: str) -> list[str]:
-    """Who holds keys, by the group of one member."""
-    names = {identity.author: known for known, identity in world.identity.items()}
-    return sorted(names[device.author] for device in secrecy(world, name).members().values())
 
 
 def everything_stored(world: Circle, name: str) -> bytes:
@@ -48,7 +33,7 @@ def everything_stored(world: Circle, name: str) -> bytes:
 def test_everyone_who_joined_holds_keys_and_reads_what_is_said() -> None:
     world = circle("ann", "ben", "cat")
     for name in ("ann", "ben", "cat"):
-        assert in_group(world, name) == ["ann", "ben", "cat"]
+        assert world.holders(name) == ["ann", "ben", "cat"]
     for name in ("ann", "ben", "cat"):
         world.say(name, f"hello from {name}")
         world.run(3.0)
@@ -75,7 +60,7 @@ def test_who_is_banned_reads_nothing_that_is_said_after() -> None:
     world.say("ben", "not for cat")
     world.run(5.0)
     assert "not for cat" in world.heard("ann")
-    assert in_group(world, "ann") == in_group(world, "ben") == ["ann", "ben"]
+    assert world.holders("ann") == world.holders("ben") == ["ann", "ben"]
     assert b"for all" in everything_stored(world, "cat")
     assert b"not for cat" not in everything_stored(world, "cat")
 
@@ -111,38 +96,12 @@ def test_a_newcomer_cannot_read_what_was_said_before_and_is_told_so() -> None:
     assert b"said earlier" not in everything_stored(world, "cat")
 
 
-def test_a_restart_goes_on_with_the_same_keys() -> None:
-    world = circle("ann", "ben", "cat")
-    world.say("ann", "one")
-    world.run(3.0)
-    world.offline("ann", "ben")
-    world.online("ann", "ben")
-    world.run(10.0)
-    world.say("ann", "two")
-    world.say("ben", "three")
-    world.run(5.0)
-    assert world.heard("cat")[-3:] == ["one", "two", "three"]
-
-
-def test_what_is_taken_back_is_taken_back_though_it_is_sealed() -> None:
-    world = circle("ann", "ben")
-    (event,) = world.say("ann", "a slip")
-    world.run(3.0)
-    assert "a slip" in world.heard("ben")
-    world.get("ann", Redact(world.room, event), Sent)
-    world.run(3.0)
-    room = world.rooms("ben")._registry.get(world.room)
-    assert room is not None
-    assert event in room.parts.readers.redacted
-
-
 def test_acknowledgements_are_nobodys_dependency() -> None:
     world = circle("ann", "ben", "cat")
     world.say("ann", "one")
     world.run(3.0)
-    room = world.rooms("ann")._registry.get(world.room)
-    assert room is not None
-    events = [verified.events[0] for verified in room.parts.memory.events()]
+    room = world.room_at("ann")
+    events = [verified.events[0] for verified in room.memory.events()]
     group = {event.id for event in events if event.kind == GROUP}
     assert group
     for event in events:
@@ -189,25 +148,25 @@ def test_where_it_is_not_nobody_can() -> None:
     world.say("ann", "one")
     refused = world.declined("ann", ShareHistory(world.room))
     assert refused.reason is Reason.NOT_ALLOWED
-    assert secrecy(world, "ben").keyring.shared_key(world.say("ben", "two")[0]) is None
+    assert world.group("ben").texts.shared_key(world.say("ben", "two")[0]) is None
 
 
 def test_a_key_that_comes_before_its_message_is_kept_for_it() -> None:
     world = Circle("ann", "ben")
     world.found("ann", newcomers=Newcomers.SHARED)
     (early,) = world.say("ann", "before")
-    key = secrecy(world, "ann").keyring.shared_key(early)
+    key = world.group("ann").texts.shared_key(early)
     assert key is not None
     world.join("ben", by="ann")
     world.read("ben")
-    ours = secrecy(world, "ben").keyring
+    ours = world.group("ben").texts
     ours.offer(early, key)
     assert ours.take_offer(early) == key
     assert ours.take_offer(early) is None
     ours.offer(early, key)
-    event = secrecy(world, "ann").opening._memory.event(early)
+    event = world.group("ann").messages._memory.event(early)
     assert event is not None
-    assert secrecy(world, "ben").opening._open(event, None, world.network.now) is None
+    assert world.group("ben").messages._open(event, None, world.network.now) is None
     assert ours.text(early) == Text(b"before"), "it is read by the key that was kept for it"
 
 

@@ -6,52 +6,17 @@ import copy
 
 import pytest
 from msgspec.structs import replace
-from tests.rooms.circle import Circle
+from tests.rooms.circle import Devices
 
 from linnet.core.ids import DeviceId
 from linnet.core.reasons import Reason
 from linnet.groups import agreement
-from linnet.identity.cards import CARD_DAYS, issue_card, revoke
-from linnet.identity.keys import SigningKey
-from linnet.machine.outbox import Effect
-from linnet.peer.config import Identity
-from linnet.rooms.commands import JoinRoom, RevokeInRoom, SendToRoom, SetMembership
+from linnet.identity.cards import revoke
+from linnet.rooms.commands import JoinRoom, RevokeInRoom, RoomMade, SendToRoom, Sent, SetMembership
 from linnet.rooms.config import RoomsConfig
-from linnet.rooms.content import Membership, Newcomers
 from linnet.rooms.encryption import group_maintenance
-from linnet.rooms.encryption.secrecy import Secrecy
-from linnet.rooms.results import RoomMade, Sent
-from linnet.sim.luck import SeededEntropy
+from linnet.rooms.event_types import Membership, Newcomers
 from linnet.trace.records import Kind
-
-
-class Devices(Circle):
-    """Names with a digit are devices of one person: ``ann`` and ``ann2``."""
-
-    def person_key(self, name: str) -> SigningKey:
-        return SigningKey.generate(SeededEntropy(self.seed, f"person/{name.rstrip('23')}"))
-
-    def _identity(self, name: str) -> Identity:
-        device = SigningKey.generate(SeededEntropy(self.seed, f"device/{name}"))
-        first = int(self.network.now)
-        card = issue_card(self.person_key(name), device.public, first, first + CARD_DAYS * 86_400, name)
-        return Identity(device, card)
-
-    def secrecy(self, name: str) -> Secrecy:
-        room = self.rooms(name)._registry.get(self.room)
-        assert room is not None
-        assert room.parts.secrecy is not None
-        return room.parts.secrecy
-
-    def perform(self, name: str, effects: list[Effect]) -> None:
-        """What a machine asks for outside of any input."""
-        host = self.network._hosts[self.peer(name)]
-        self.network._perform(host, effects, self.network.now)  # type: ignore[arg-type]
-
-    def holders(self, name: str) -> list[str]:
-        """The devices that hold keys, by one of them."""
-        names = {identity.card.device: known for known, identity in self.identity.items()}
-        return sorted(names[device.device] for device in self.secrecy(name).members().values())
 
 
 def devices(*names: str, config: RoomsConfig | None = None) -> Devices:
@@ -87,22 +52,22 @@ def test_a_revoked_device_is_put_out_before_the_next_message() -> None:
     (event,) = world.say("ben", "without the lost one")
     world.run(10.0)
     assert world.holders("ann") == world.holders("ben") == ["ann", "ben"]
-    assert world.secrecy("ann2").keyring.text(event) is None
+    assert world.group("ann2").texts.text(event) is None
     refused = world.declined("ann2", SendToRoom(world.room, (b"and I?",)), seconds=1.0)
     assert refused.reason is Reason.CARD_REVOKED
 
 
 def test_who_leaves_and_comes_back_is_another_member() -> None:
     world = devices("ann", "ben")
-    before = {device: member for member, device in world.secrecy("ann").members().items()}
+    before = {device: member for member, device in world.group("ann").members().items()}
     world.get("ben", SetMembership(world.room, world.person("ben"), Membership.LEAVE), Sent)
     world.run(10.0)
     assert world.holders("ann") == ["ann"]
-    assert not world.secrecy("ben").is_member
+    assert not world.group("ben").is_member
     world.join("ben", by="ann")
     world.read("ben")
     world.run(20.0)
-    after = {device: member for member, device in world.secrecy("ann").members().items()}
+    after = {device: member for member, device in world.group("ann").members().items()}
     assert before.keys() == after.keys()
     assert sum(before[device] == after[device] for device in before) == 1
     world.say("ann", "welcome back")
@@ -115,7 +80,7 @@ def test_keys_are_renewed_on_a_schedule() -> None:
     began = world.network.now
     world.run(200.0)
     for name in ("ann", "ben"):
-        state = world.secrecy(name).state(world.network.now)
+        state = world.group(name).state(world.network.now)
         assert state.healed > began + 100.0
         assert not state.owed
     world.say("ann", "still there?")
@@ -127,7 +92,7 @@ def test_a_device_that_nobody_lets_in_says_so_after_a_while() -> None:
     world = devices("ann", "r1", "ben", config=RoomsConfig(key_patience=10.0))
     world.offline("ann", "ben")
     world.online("ben")
-    world.secrecy("ben").forget(world.network.now)
+    world.group("ben").forget(world.network.now)
     refused = world.declined("ben", SendToRoom(world.room, (b"hello?",)), seconds=20.0)
     assert refused.reason is Reason.KEY_MISSING
     assert "try again when one is online" in refused.detail
@@ -138,7 +103,7 @@ def test_no_more_waits_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -
     world = devices("ann", "r1", "ben")
     world.offline("ann", "ben")
     world.online("ben")
-    world.secrecy("ben").forget(world.network.now)
+    world.group("ben").forget(world.network.now)
     for _ in range(2):
         world.network.ask(world.peer("ben"), SendToRoom(world.room, (b"one",)))
     refused = world.declined("ben", SendToRoom(world.room, (b"three",)), seconds=5.0)
@@ -147,7 +112,7 @@ def test_no_more_waits_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -
 
 def test_who_lost_its_keys_is_added_anew() -> None:
     world = devices("ann", "ben", "cat")
-    world.secrecy("ben").forget(world.network.now)
+    world.group("ben").forget(world.network.now)
     world.run(30.0)
     assert world.holders("ann") == world.holders("ben") == world.holders("cat") == ["ann", "ben", "cat"]
     world.say("ben", "here again")
@@ -158,10 +123,10 @@ def test_who_lost_its_keys_is_added_anew() -> None:
 
 def test_who_cannot_be_followed_any_more_asks_to_leave_and_is_added_anew() -> None:
     world = devices("ann", "ben", "cat")
-    before = world.secrecy("ben").state(world.network.now)
-    world.secrecy("ben").keep(replace(before, desynced="a seed that does not open"))
+    before = world.group("ben").state(world.network.now)
+    world.group("ben").keep(replace(before, desynced="a seed that does not open"))
     world.run(40.0)
-    after = world.secrecy("ben").state(world.network.now)
+    after = world.group("ben").state(world.network.now)
     assert after.me not in (None, before.me)
     assert not after.desynced
     assert world.holders("ann") == world.holders("cat") == ["ann", "ben", "cat"]
@@ -176,19 +141,14 @@ def test_an_old_copy_of_a_store_is_not_gone_on_with() -> None:
     old = copy.deepcopy(world.stores["ben"])
     world.online("ben")
     world.say("ben", "one")
-    room = world.rooms("ben")._registry.get(world.room)
-    assert room is not None
-    assert room.guarding is not None
-    room.guarding._update(world.network.now)
-    room.settle(world.network.now)
-    world.perform("ben", room.parts.out.take())
+    world.update_keys("ben")
     world.run(10.0)
-    before = world.secrecy("ben").state(world.network.now)
+    before = world.group("ben").state(world.network.now)
     world.offline("ben")
     world.network._hosts[world.peer("ben")].store = world.stores["ben"] = old
     world.online("ben")
     world.run(60.0)
-    after = world.secrecy("ben").state(world.network.now)
+    after = world.group("ben").state(world.network.now)
     assert after.me not in (None, before.me)
     assert Reason.DESYNCED in {record.reason for record in world.records("ben", Kind.REJECTED)}
     assert world.holders("ann") == world.holders("cat") == ["ann", "ben", "cat"]
@@ -212,17 +172,11 @@ def test_acknowledgements_are_batched() -> None:
     world.run(60.0)
     before = sum(record.note == "group" for record in world.records("ben", Kind.CONTROL))
     for name in ("ann", "cat"):
-        world.secrecy(name)
-        room = world.rooms(name)._registry.get(world.room)
-        assert room is not None
-        assert room.guarding is not None
-        room.guarding._update(world.network.now)
-        room.settle(world.network.now)
-        world.perform(name, room.parts.out.take())
+        world.update_keys(name)
     world.run(10.0)
-    state = world.secrecy("ben").state(world.network.now)
+    state = world.group("ben").state(world.network.now)
     assert len(state.owed) == 2
     world.run(30.0)
-    assert not agreement.owes_acks(world.secrecy("ben").state(world.network.now))
+    assert not agreement.owes_acks(world.group("ben").state(world.network.now))
     after = sum(record.note == "group" for record in world.records("ben", Kind.CONTROL))
     assert after - before == 1

@@ -6,35 +6,22 @@ from tests.rooms.circle import Circle
 
 from linnet.groups import agreement
 from linnet.groups.bodies import Update, decode_body
-from linnet.rooms.commands import SetLevel, SetMembership
-from linnet.rooms.content import GROUP, Membership, Newcomers
-from linnet.rooms.results import Sent
-from linnet.rooms.room import Room
+from linnet.rooms.commands import Sent, SetLevel, SetMembership
+from linnet.rooms.event_types import GROUP, Membership, Newcomers
 
 SIZE = 16
 MOST = 2
 """Updates after one such event."""
 
 
-def room_of(world: Circle, name: str) -> Room:
-    room = world.rooms(name)._registry.get(world.room)
-    assert room is not None
-    return room
-
-
 def updates(world: Circle) -> int:
-    events = (verified.events[0] for verified in room_of(world, "m0").parts.memory.events())
+    events = (verified.events[0] for verified in world.room_at("m0").memory.events())
     return sum(isinstance(decode_body(event.body), Update) for event in events if event.kind == GROUP)
 
 
 def needing(world: Circle, names: list[str]) -> list[str]:
-    found = []
-    for name in names:
-        secrecy = room_of(world, name).parts.secrecy
-        assert secrecy is not None
-        if agreement.needs_heal(secrecy.state(world.network.now)):
-            found.append(name)
-    return found
+    states = {name: world.group(name).state(world.network.now) for name in names}
+    return [name for name, state in states.items() if agreement.needs_heal(state)]
 
 
 def test_of_sixteen_at_most_two_heal_and_all_are_healed() -> None:

@@ -16,12 +16,11 @@ from linnet.core.ids import AuthorId, DeviceId, EventId
 from linnet.core.reasons import Reason
 from linnet.groups import agreement
 from linnet.groups.bodies import Acks, Add, Item, encode_body
-from linnet.groups.ids import Device, MemberId
+from linnet.groups.labels import Device, MemberId
 from linnet.groups.state import GroupState, encode_state
-from linnet.rooms.content import GROUP, Newcomers
-from linnet.rooms.encryption.secrecy import Secrecy
-from linnet.rooms.room import Room
-from linnet.sim.luck import SeededEntropy
+from linnet.rooms.event_positions import Draft
+from linnet.rooms.event_types import GROUP, Newcomers
+from linnet.sim.seeded_random import SeededEntropy
 from linnet.trace.records import Kind, Record
 
 HONEST = ("ann", "ben")
@@ -30,44 +29,20 @@ HONEST = ("ann", "ben")
 class Betrayal(Circle):
     """A circle of whom one, mal, has a machine like everybody's and signs more than it would."""
 
-    def room_of(self, name: str) -> Room:
-        room = self.rooms(name)._registry.get(self.room)
-        assert room is not None
-        return room
-
-    def secrecy(self, name: str) -> Secrecy:
-        secrecy = self.room_of(name).parts.secrecy
-        assert secrecy is not None
-        return secrecy
-
     def state_of(self, name: str) -> GroupState:
-        return self.secrecy(name).state(self.network.now)
-
-    def holders(self, name: str) -> list[str]:
-        names = {identity.author: known for known, identity in self.identity.items()}
-        return sorted(names[device.author] for device in self.secrecy(name).members().values())
+        return self.group(name).state(self.network.now)
 
     def betray(self, name: str) -> None:
         """From now on its own machine does not look at what it signs."""
-        self.secrecy(name).following._check_own = lambda event, now: None  # type: ignore[method-assign]
+        self.group(name)._check_own = lambda event, now: None  # type: ignore[method-assign]
 
     def sign(self, name: str, body: bytes, after: Iterable[EventId] = ()) -> EventId:
         """Let somebody say this in the group, whether it makes sense or not."""
-        room, now = self.room_of(name), self.network.now
-        made = room.parts.author.make(GROUP, None, body, now, after=tuple(after))
+        room, now = self.room_at(name), self.network.now
+        made = room.author.make(Draft(GROUP, None, body), now, after=tuple(after))
         room.passing._publish(made, now)
-        room.settle(now)
-        effects = room.parts.out.take()
-        self.network._perform(self.network._hosts[self.peer(name)], effects, now)  # type: ignore[arg-type]
+        self.settle(name)
         return made.head
-
-    def update(self, name: str) -> None:
-        room, now = self.room_of(name), self.network.now
-        assert room.guarding is not None
-        room.guarding._update(now)
-        room.settle(now)
-        effects = room.parts.out.take()
-        self.network._perform(self.network._hosts[self.peer(name)], effects, now)  # type: ignore[arg-type]
 
     def refusals(self, name: str, event: EventId) -> list[Record]:
         return [record for record in self.records(name, Kind.REJECTED) if record.event == event]
@@ -96,15 +71,15 @@ def betrayal() -> Betrayal:
     world.offline("zoe")
     world.run(5.0)
     for name in ("mal", "ann"):
-        world.update(name)
+        world.update_keys(name)
         world.run(5.0)
     world.betray("mal")
     return world
 
 
 def forged(world: Betrayal) -> dict[str, forgeries.Forgery]:
-    secrecy, luck = world.secrecy("mal"), SeededEntropy(9, "mal")
-    return forgeries.refused(world.state_of("mal"), secrecy.bundle, luck, world.network.now)
+    group, luck = world.group("mal"), SeededEntropy(9, "mal")
+    return forgeries.refused(world.state_of("mal"), group.bundle, luck, world.network.now)
 
 
 def test_whatever_a_member_makes_up_is_refused_by_name_and_changes_nobody() -> None:
@@ -140,8 +115,8 @@ def test_acknowledgements_of_what_never_was_wait_and_hold_up_nobody() -> None:
 def test_a_flood_of_additions_ends_at_the_limit() -> None:
     world = betrayal()
     for name in (*HONEST, "mal"):
-        secrecy, state = world.secrecy(name), world.state_of(name)
-        secrecy.keep(replace(state, config=replace(state.config, members=4)))
+        group, state = world.group(name), world.state_of(name)
+        group.keep(replace(state, config=replace(state.config, members=4)))
     members = {name: agreement.members(world.state_of(name)) for name in HONEST}
     for number in range(1, 21):
         device = Device(AuthorId(number.to_bytes(32, "big")), DeviceId(b"flooding"))
@@ -183,23 +158,23 @@ def test_a_welcome_that_does_not_open_keeps_nobody_out_for_long(ahead: int) -> N
     world.run(20.0)
     world.betray("mal")
     for name in (*HONEST, "mal"):
-        world.secrecy(name).missing = list  # type: ignore[method-assign] # They are slow.
+        world.group(name).missing = list  # type: ignore[method-assign] # They are slow.
     world.join("eve", by="ann")
     world.read("eve")
     world.run(5.0)
     eve = Device(world.person("eve"), world.identity["eve"].card.device)
-    bundle = world.secrecy("mal").bundle(eve)
+    bundle = world.group("mal").bundle(eve)
     assert bundle is not None
     welcome, nothing = b"\x01" + bytes(180), EventId(bytes(32))
     head = forgeries.head_of(world.state_of("mal"), ahead)
     body = Add(head, forgeries.KEY, eve, bundle.identity, bytes(16), nothing, welcome, bytes(64))
     event = world.sign("mal", encode_body(body))
     for name in HONEST:
-        del world.secrecy(name).missing
+        del world.group(name).missing
     world.run(40.0)
     assert [record.reason for record in world.refusals("eve", event)] == [Reason.UNDECRYPTABLE]
     assert "eve" in world.holders("ann")
-    assert world.secrecy("eve").is_member
+    assert world.group("eve").is_member
     world.all_go_on("ann", "ben", "eve")
 
 
@@ -210,11 +185,11 @@ def test_an_addition_that_does_not_count_uses_up_nobodys_prekeys(ahead: int, is_
     world.run(20.0)
     world.betray("mal")
     for name in (*HONEST, "mal"):
-        world.secrecy(name).missing = list  # type: ignore[method-assign] # They are slow.
+        world.group(name).missing = list  # type: ignore[method-assign] # They are slow.
     world.join("eve", by="ann")
     world.run(5.0)
     eve = Device(world.person("eve"), world.identity["eve"].card.device)
-    bundle = world.secrecy("mal").bundle(eve)
+    bundle = world.group("mal").bundle(eve)
     assert bundle is not None
     head = forgeries.head_of(world.state_of("mal"), ahead)
     welcome, nothing = b"\x01" + bytes(180), EventId(bytes(32))
@@ -222,15 +197,16 @@ def test_an_addition_that_does_not_count_uses_up_nobodys_prekeys(ahead: int, is_
     world.sign("mal", encode_body(body))
     world.run(5.0)
     for name in HONEST:
-        assert world.secrecy(name).keyring.is_used(bundle.identity) is is_used
+        assert world.group(name).keyring.is_used(bundle.identity) is is_used
 
 
 def test_two_operations_of_one_number_leave_a_record_at_all_others() -> None:
     world = betrayal()
-    secrecy, now = world.secrecy("mal"), world.network.now
+    group, now = world.group("mal"), world.network.now
     twice = [
         agreement.draft_update(
-            world.state_of("mal"), secrecy.bundle, secrecy.may_hold, SeededEntropy(seed, "mal"), now
+            world.state_of("mal"),
+            agreement.Means(group.bundle, group.may_hold, SeededEntropy(seed, "mal"), now),
         ).body
         for seed in (1, 2)
     ]
@@ -246,9 +222,9 @@ def test_two_operations_of_one_number_leave_a_record_at_all_others() -> None:
 
 def test_a_thief_of_a_devices_key_cannot_stop_the_device() -> None:
     world = betrayal()
-    room = world.room_of("ben")
-    event = room.parts.author.make(GROUP, None, b"\x01garbage", world.network.now, after=())
-    world.secrecy("ben").following._check_own(event.events[0], world.network.now)
-    (record,) = room.parts.out.take()
+    room = world.room_at("ben")
+    event = room.author.make(Draft(GROUP, None, b"\x01garbage"), world.network.now, after=())
+    world.group("ben")._check_own(event.events[0], world.network.now)
+    (record,) = room.out.take()
     assert isinstance(record, Record)
     assert record.reason is Reason.MALFORMED

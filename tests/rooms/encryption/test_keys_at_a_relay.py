@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.rooms.circle import Circle
 
-from linnet.rooms.commands import SetRetention
+from linnet.rooms.commands import Sent, SetRetention
 from linnet.rooms.config import RelayConfig, RelayPolicy
-from linnet.rooms.content import GROUP, Newcomers
-from linnet.rooms.results import Sent
+from linnet.rooms.event_types import GROUP, Newcomers
 from linnet.trace.records import Kind
 
 DAY = 86_400.0
@@ -21,7 +20,7 @@ def test_who_was_away_longer_than_the_retention_reads_what_is_there(lifetime: fl
     world = Circle("ann", "ben", "cat", "r0", relay=relay)
     world.found("ann", "ben", "r0", newcomers=Newcomers.FROM_NOW)
     world.run(20.0)
-    world.get("ann", SetRetention(world.room, 60_000), Sent)
+    world.get("ann", SetRetention(world.room, 60.0), Sent)
     world.run(5.0)
     world.offline("ben")
     world.run(5.0)

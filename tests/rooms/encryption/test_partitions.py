@@ -10,17 +10,14 @@ import pytest
 from tests.rooms.circle import Circle
 
 from linnet.delivery.items import Unreadable
-from linnet.event.binding import bound_of
-from linnet.event.event import Event
+from linnet.event.event import Event, bound_of
 from linnet.groups import agreement
-from linnet.groups.ids import Device
+from linnet.groups.labels import Device
 from linnet.groups.state import encode_state
-from linnet.rooms.commands import SendToRoom, SetLevel, SetMembership
-from linnet.rooms.content import GROUP, Membership, Newcomers
-from linnet.rooms.encryption.secrecy import Secrecy
-from linnet.rooms.results import Sent
-from linnet.sim.overheard import Overheard
-from linnet.testing.attacker import attack
+from linnet.rooms.commands import SendToRoom, Sent, SetLevel, SetMembership
+from linnet.rooms.event_types import GROUP, Membership, Newcomers
+from linnet.sim.attacks.group_attacker import attack
+from linnet.sim.groups.world import Overheard
 
 SOAK = bool(os.environ.get("LINNET_SOAK"))
 SEEDS = range(1, 21) if SOAK else range(1, 3)
@@ -81,21 +78,14 @@ class Course:
         world.network.heal()
         world.run(120.0)
 
-    def secrecy(self, name: str) -> Secrecy:
-        room = self.world.rooms(name)._registry.get(self.world.room)
-        assert room is not None
-        assert room.parts.secrecy is not None
-        return room.parts.secrecy
-
     def state_of(self, name: str) -> bytes:
         """All that a thief of this device would have."""
-        return encode_state(self.secrecy(name).state(self.world.network.now))
+        return encode_state(self.world.group(name).state(self.world.network.now))
 
     def heard_by_all(self) -> list[Overheard]:
         """All that carriers see, in an order of causes."""
-        room = self.world.rooms("m0")._registry.get(self.world.room)
-        assert room is not None
-        events = (verified.events[0] for verified in room.parts.memory.events())
+        room = self.world.room_at("m0")
+        events = (verified.events[0] for verified in room.memory.events())
         return [
             Overheard(
                 event.id,
@@ -107,10 +97,6 @@ class Course:
             for event in events
             if event.kind == GROUP or event.tail.clear is not None
         ]
-
-    def group_of(self, name: str) -> list[str]:
-        names = {identity.author: known for known, identity in self.world.identity.items()}
-        return sorted(names[device.author] for device in self.secrecy(name).members().values())
 
     def disk_of(self, name: str) -> bytes:
         store = self.world.stores[name]
@@ -124,8 +110,8 @@ def test_who_may_read_reads_and_nobody_else(seed: int) -> None:
     course.run()
     world = course.world
     for name in course.members:
-        assert course.group_of(name) == sorted(course.members)
-        assert not agreement.needs_heal(course.secrecy(name).state(world.network.now))
+        assert world.holders(name) == sorted(course.members)
+        assert not agreement.needs_heal(world.group(name).state(world.network.now))
     before = {name: len(world.items[name]) for name in course.members}
     said = [course.say(name) for name in course.members]
     world.run(60.0)

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import pickle
 
-from tests.rooms.circle import Circle
+from tests.rooms.circle import Circle, founded
 
 from linnet.core.ids import DeviceId
 from linnet.core.reasons import Reason
-from linnet.groups.ids import Device
-from linnet.rooms.commands import ExamineSecurity, JoinRoom, SetMembership
-from linnet.rooms.content import JoinRule, Membership, Newcomers
-from linnet.rooms.encryption.secrecy import Secrecy
-from linnet.rooms.encryption.security import security_of, theft_of, why_not
-from linnet.rooms.results import Hindrance, KeyStanding, SecurityIs, Sent
+from linnet.groups.labels import Device
+from linnet.rooms.commands import (
+    ExamineSecurity,
+    Hindrance,
+    JoinRoom,
+    KeyStanding,
+    SecurityIs,
+    Sent,
+    SetMembership,
+)
+from linnet.rooms.encryption.room_group import RoomGroup
+from linnet.rooms.event_types import JoinRule, Membership, Newcomers
+from linnet.rooms.room_status import security_of, theft_of, why_not
 
 
 def security(world: Circle, name: str) -> SecurityIs:
@@ -56,8 +63,7 @@ def test_everyone_holds_keys_and_nothing_is_pending() -> None:
 
 
 def test_a_public_room_has_no_keys_to_tell_of() -> None:
-    world = Circle("ann", "ben")
-    world.found("ann", "ben", rule=JoinRule.PUBLIC)
+    world = founded("ann", "ben", rule=JoinRule.PUBLIC)
     assert security(world, "ben") == SecurityIs(world.room, None)
 
 
@@ -89,8 +95,7 @@ def test_who_joined_and_is_not_let_in_is_listed_with_the_reason() -> None:
     world.found("ann", newcomers=Newcomers.FROM_NOW)
     ticket = world.ticket("ann")
     world.network.ask(world.peer("ben"), JoinRoom(world.room, ticket.ticket, ticket.contacts))
-    room = world.rooms("ann")._registry.get(world.room)
-    assert room is not None
+    room = world.room_at("ann")
     seen: list[KeyStanding] = []
     while KeyStanding.HOLDS not in seen:
         world.run(0.001)
@@ -104,21 +109,18 @@ def test_who_joined_and_is_not_let_in_is_listed_with_the_reason() -> None:
 
 def test_why_a_device_that_told_prekeys_holds_no_keys() -> None:
     world = circle("ann", "ben")
-    room = world.rooms("ann")._registry.get(world.room)
-    assert room is not None
-    assert room.parts.secrecy is not None
-    secrecy = room.parts.secrecy
+    group = world.group("ann")
     ben = Device(world.person("ben"), world.identity["ben"].card.device)
-    assert why_not(secrecy, ben, world.network.now) is KeyStanding.USED_PREKEYS
+    assert why_not(group, ben, world.network.now) is KeyStanding.USED_PREKEYS
     stranger = Device(ben.author, DeviceId(bytes(8)))
-    assert why_not(secrecy, stranger, world.network.now) is KeyStanding.NO_PREKEYS
-    secrecy.keyring._cells.delete(secrecy.keyring._used, bundle_identity(secrecy, ben))
-    assert why_not(secrecy, ben, world.network.now) is KeyStanding.TO_BE_ADDED
-    assert why_not(secrecy, ben, world.network.now + 30 * 86_400) is KeyStanding.EXPIRED_PREKEYS
+    assert why_not(group, stranger, world.network.now) is KeyStanding.NO_PREKEYS
+    group.keyring._cells.delete(group.keyring._used, bundle_identity(group, ben))
+    assert why_not(group, ben, world.network.now) is KeyStanding.TO_BE_ADDED
+    assert why_not(group, ben, world.network.now + 30 * 86_400) is KeyStanding.EXPIRED_PREKEYS
 
 
-def bundle_identity(secrecy: Secrecy, device: Device) -> bytes:
-    bundle = secrecy.bundle(device)
+def bundle_identity(group: RoomGroup, device: Device) -> bytes:
+    bundle = group.bundle(device)
     assert bundle is not None
     return bundle.identity
 

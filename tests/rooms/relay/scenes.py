@@ -10,22 +10,25 @@ from collections.abc import Iterable, Iterator
 from random import Random
 
 from msgspec import Struct
+from tests.rooms.chronicle import Chronicle, person, relay_key
 
 from linnet.core.effects import AfterCommit, CancelTimer, Hold, Release, Send, SetTimer
+from linnet.core.hello import Hello
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
+from linnet.core.inputs import LinkDown, LinkUp
+from linnet.core.reasons import Reason
 from linnet.core.stores import Store
 from linnet.core.timers import Timer
-from linnet.delivery.causal_messages import Given, Want
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.context import Context
-from linnet.delivery.messages import Data
+from linnet.delivery.messages import Data, Given, Want
 from linnet.event.event import MESSAGE, Event, Unverified, Verified
 from linnet.event.signing import decode_unit, recall_unit, verify_unit
 from linnet.identity.cards import Card
 from linnet.machine.outbox import Effect, Outbox
 from linnet.machine.router import Router
 from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
-from linnet.rooms.content import (
+from linnet.rooms.event_types import (
     CONTROL_KINDS,
     MEMBER,
     POWER,
@@ -37,13 +40,14 @@ from linnet.rooms.content import (
     Retention,
     member_key,
 )
-from linnet.rooms.content import Relay as RelayContent
+from linnet.rooms.event_types import Relay as RelayContent
 from linnet.rooms.messages import (
     AskControl,
     ControlPage,
     Greet,
     RelayAsk,
     RelayCursor,
+    RelayInfo,
     RelayOutcome,
     RelaySend,
     RelayTaken,
@@ -53,13 +57,13 @@ from linnet.rooms.messages import (
 )
 from linnet.rooms.relay.relay import Relay
 from linnet.sim.clock import START
-from linnet.sim.luck import SeededEntropy
+from linnet.sim.seeded_random import SeededEntropy
 from linnet.store.memory import MemoryStore
-from linnet.testing.rooms import Chronicle, person, relay_key
 from linnet.trace.records import Kind, Record
 
 Said = RoomMessage | Data
 NOW = START + 1000.0
+HELLO = Hello(1, 1, {"link": 1})
 OPEN = RelayConfig(policy=RelayPolicy.OPEN)
 
 
@@ -100,12 +104,11 @@ class Station:
     def _begin(self) -> None:
         identity = person(self.name)
         self._luck += 1
-        self.context = Context(
-            identity.device, identity.card, self.store, DeliveryConfig(), Random(1), verify_unit
-        )
         entropy = SeededEntropy(self._luck, self.name)
+        key, card, luck = identity.device, identity.card, Random(1)
+        self.context = Context(key, card, self.store, DeliveryConfig(), luck, verify_unit, entropy=entropy)
         self.out = Outbox()
-        self.relay = Relay(self.context, self.config, self.rooms, entropy, self.out)
+        self.relay = Relay(self.context, self.config, self.rooms, self.out)
         self.router = Router(self.out, (self.relay,))
         self.timers = {}
         self.held = {}
@@ -113,6 +116,18 @@ class Station:
     @property
     def peer(self) -> PeerId:
         return self.context.peer
+
+    def hear(self, peer: PeerId, message: RoomMessage, now: float) -> None:
+        if isinstance(message, RelayInfo):
+            self.relay.handle_info(peer, message, now)  # As `Rooms` does, which every node has.
+        else:
+            self.router.message(peer, message, now)
+
+    def link_up(self, peer: PeerId, now: float) -> None:
+        self.router.input(LinkUp(peer, HELLO, dialed=False), now)
+
+    def link_down(self, peer: PeerId, now: float) -> None:
+        self.router.input(LinkDown(peer, Reason.TIMEOUT), now)
 
     def noted(self, kind: Kind, note: str | None = None) -> list[Record]:
         """Records of a kind, and of a note if one is given."""
@@ -146,9 +161,15 @@ class Station:
 
 
 class World:
-    """A room of ann and ben, and relays of it."""
+    """A room of ann and ben, and relays of it; some people have met the first relay already."""
 
-    def __init__(self, *relays: str, config: RelayConfig = OPEN, rooms: RoomsConfig | None = None) -> None:
+    def __init__(
+        self,
+        *relays: str,
+        config: RelayConfig = OPEN,
+        rooms: RoomsConfig | None = None,
+        met: tuple[str, ...] = (),
+    ) -> None:
         self.now = NOW
         self.chronicle = Chronicle("ann")
         self.control: tuple[EventId, ...] = (self.chronicle.create.id,)
@@ -166,6 +187,8 @@ class World:
             self.add(Station(name, config, rooms))
         for name in relays:
             self.admit(name)
+        for name in relays[:1]:
+            self.link(name, *met)
 
     # What people write.
 
@@ -254,13 +277,14 @@ class World:
         cards = {card_of(name).person: card_of(name) for name in names}
         return tuple({unit.author: cards[unit.author] for unit in units}.values())
 
-    def link(self, name: str, who: str) -> None:
-        """A person's device connects and greets."""
+    def link(self, name: str, *people: str) -> None:
+        """The devices of people connect and greet, one after the other."""
         station = self.station(name)
-        station.context.links[peer_of(who)] = None
-        station.relay.handle_link_up(peer_of(who))
-        self.carry(station)
-        self.tell(name, who, self.greet(who))
+        for who in people:
+            station.context.links[peer_of(who)] = None
+            station.link_up(peer_of(who), self.now)
+            self.carry(station)
+            self.tell(name, who, self.greet(who))
 
     def greet(self, who: str, control: tuple[EventId, ...] | None = None) -> Greet:
         heads = self.control if control is None else control
@@ -269,7 +293,7 @@ class World:
     def unlink(self, name: str, who: str) -> None:
         station = self.station(name)
         station.context.links.pop(peer_of(who), None)
-        station.relay.handle_link_down(peer_of(who))
+        station.link_down(peer_of(who), self.now)
         self.carry(station)
 
     def part(self, one: str, other: str) -> None:
@@ -285,7 +309,7 @@ class World:
             self.station(here).context.links[peer_of(there)] = None
         for here, there in ((one, other), (other, one)):
             station = self.station(here)
-            station.relay.handle_link_up(peer_of(there))
+            station.link_up(peer_of(there), self.now)
             self.carry(station)
 
     def restart(self, name: str) -> None:
@@ -299,11 +323,11 @@ class World:
         self.carry(station)
         for other in self.stations.values():
             if other is not station and frozenset((other.peer, station.peer)) not in self.cut:
-                other.relay.handle_link_down(station.peer)
+                other.link_down(station.peer, self.now)
                 self.carry(other)
-                other.relay.handle_link_up(station.peer)
+                other.link_up(station.peer, self.now)
                 self.carry(other)
-                station.relay.handle_link_up(other.peer)
+                station.link_up(other.peer, self.now)
                 self.carry(station)
 
     # Messages.
@@ -312,7 +336,7 @@ class World:
         """Say something to a relay; gives what came back to whoever said it."""
         station, peer = self.station(name), peer_of(who)
         before = len(self.inbox.setdefault(peer, []))
-        station.relay.handle_message(peer, message, self.now)
+        station.hear(peer, message, self.now)
         self.carry(station)
         return self.inbox[peer][before:]
 
@@ -326,7 +350,7 @@ class World:
                 self.inbox.setdefault(send.peer, []).append(send.message)
             elif frozenset((source, send.peer)) not in self.cut:
                 assert not isinstance(send.message, Data)
-                target.relay.handle_message(source, send.message, self.now)
+                target.hear(source, send.message, self.now)
                 queue.extend((target.peer, each) for each in target.perform())
 
     def fire(self, name: str, kind: type[Timer]) -> None:

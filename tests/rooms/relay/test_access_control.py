@@ -1,27 +1,50 @@
-"""Who may ask a relay for what, and who is at the other end of a link."""
+"""What callers may ask of a relay, who of them is here, and how they are refused."""
 
 from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
+from tests.rooms.chronicle import START_MS, person, person_key, ticket_of
 from tests.rooms.relay.scenes import NOW, Station, World, card_of, peer_of
 
 from linnet.core.errors import RemoteError
-from linnet.core.ids import TopicId
+from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
+from linnet.delivery.messages import Given, Want
 from linnet.identity.cards import check_card, revoke
-from linnet.rooms.access.control_dag import ControlDag
-from linnet.rooms.content import JOIN_RULES, REVOCATION, JoinRule, JoinRules, Membership, Revoked
+from linnet.machine.outbox import Outbox
+from linnet.rooms.auth.control_graph import ControlDag
+from linnet.rooms.event_types import JOIN_RULES, REVOCATION, JoinRule, JoinRules, Membership, Revoked
+from linnet.rooms.invitations import Ticket
+from linnet.rooms.messages import (
+    AskControl,
+    ChunkIs,
+    ChunkPut,
+    ChunkTaken,
+    ChunkWant,
+    ControlPage,
+    Greet,
+    Refused,
+    RelayForward,
+    RelaySend,
+    RelayTaken,
+    Resync,
+    ResyncPage,
+)
 from linnet.rooms.relay.access_control import (
+    Answer,
     Caller,
+    Request,
     Visitors,
+    refuse_request,
+    stale_answer,
     why_not_joiner,
     why_not_member,
     why_not_sender,
     why_not_visitor,
 )
-from linnet.rooms.ticket import Ticket
-from linnet.testing.rooms import START_MS, person, person_key, ticket_of
+from linnet.rooms.relay.control_fetch import FetchDue
+from linnet.trace.records import Kind, Record
 
 ANN = Caller(peer_of("ann"), person("ann").author)
 
@@ -39,7 +62,7 @@ def caller(who: str) -> Caller:
 
 def visitor(world: World, who: str | None, ticket: Ticket | None = None, now: float = NOW) -> Reason | None:
     view = dag_of(world).view()
-    return why_not_visitor(world.room, view, None if who is None else caller(who), ticket, check_card, now)
+    return why_not_visitor(view, None if who is None else caller(who), ticket, check_card, now)
 
 
 def test_members_are_those_who_are_joined_now() -> None:
@@ -161,3 +184,97 @@ def test_cards_that_are_no_good() -> None:
         visitors.identify(ANN.peer, card, NOW)
     assert error.value.reason is Reason.CARD_REVOKED
     assert visitors.find_caller(ANN.peer, (card,), NOW) is None
+
+
+def test_members_and_relays_are_here_while_their_link_lasts() -> None:
+    world = World("r0", "r1", met=("ann",))
+    assert world.station("r0").relay.status()[0].online == (peer_of("r1"), peer_of("ann"))
+    world.unlink("r0", "ann")
+    world.part("r0", "r1")
+    assert world.station("r0").relay.status()[0].online == ()
+
+
+def test_who_knows_more_is_asked_before_it_is_judged() -> None:
+    """A member by a join that the relay has not seen: the greeting and a resync wait for it."""
+    world = World("r0")
+    world.join("cyd")
+    (asked,) = world.tell("r0", "cyd", world.greet("cyd"))
+    assert isinstance(asked, Want)
+    before = len(world.inbox[peer_of("cyd")])
+    assert world.tell("r0", "cyd", Resync(world.room, 77, None, 100, False)) == []
+    world.tell("r0", "cyd", world.control_page(asked.request))
+    kinds = [type(each) for each in world.inbox[peer_of("cyd")][before:]]
+    assert kinds == [Greet, ResyncPage]
+    page = world.inbox[peer_of("cyd")][-1]
+    assert isinstance(page, ResyncPage)
+    assert (page.request, page.reason) == (77, None)
+
+
+def test_who_only_says_so_is_refused_after_a_while() -> None:
+    world = World("r0")
+    lie = world.greet("eve", control=(world.say("eve").id,))
+    (asked,) = world.tell("r0", "eve", lie)
+    assert asked == Want(world.room, 1, lie.control)  # and not a word of our own heads
+    world.fire("r0", FetchDue)
+    assert world.inbox[peer_of("eve")][-1] == Refused(
+        world.room, None, Reason.NOT_INVITED, "not of this room"
+    )
+
+
+def test_a_ticket_is_enough_for_a_greeting_and_for_nothing_more() -> None:
+    world = World("r0")
+    ticket = ticket_of("ann", world.room)
+    (greet, _) = world.tell("r0", "cyd", replace(world.greet("cyd"), ticket=ticket))
+    assert isinstance(greet, Greet)
+    assert world.station("r0").relay.status()[0].online == ()
+    assert world.resync("r0", "cyd").reason is Reason.NOT_A_MEMBER
+
+
+def test_who_leaves_is_not_here_any_more() -> None:
+    world = World("r0")
+    for who in ("ann", "ben"):
+        world.link("r0", who)
+    world.send("r0", "ben", world.membership("ben", "ben", Membership.LEAVE))
+    assert world.station("r0").relay.status()[0].online == (peer_of("ann"),)
+
+
+ROOM, EVENT, DIGEST = TopicId(b"r" * 32), EventId(b"e" * 32), b"d" * 32
+
+
+WHY = Reason.UNKNOWN_ROOM
+
+
+@pytest.mark.parametrize(
+    ("message", "answers"),
+    [
+        (RelaySend(ROOM, 1, (), ()), [RelayTaken(ROOM, 1, (), WHY)]),
+        (RelayForward(ROOM, 2, (), ()), [RelayTaken(ROOM, 2, (), WHY)]),
+        (
+            Resync(ROOM, 3, None, 10, True),
+            [ResyncPage(ROOM, 3, (), (), (), (), None, False, None, (), WHY)],
+        ),
+        (Want(ROOM, 4, (EVENT,)), [Given(ROOM, 4, (), (), (EVENT,), WHY)]),
+        (AskControl(ROOM, 5, (), None), [ControlPage(ROOM, 5, (), (), False, (), (), WHY)]),
+        (ChunkPut(ROOM, DIGEST, b""), [ChunkTaken(ROOM, DIGEST, WHY)]),
+        (ChunkWant(ROOM, (DIGEST, DIGEST)), [ChunkIs(ROOM, DIGEST, None, WHY)] * 2),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_no(message: Request, answers: list[Answer]) -> None:
+    caller = Caller(peer_of("ann"), person("ann").author)
+    kind, note = Kind.REJECTED, type(message).__name__
+    if isinstance(message, Resync):
+        kind, note = Kind.RESYNC, "reject-resync"
+    record = Record(kind, ROOM, peer=caller.peer, reason=WHY, note=note)
+    out = Outbox()
+    assert refuse_request(message, WHY, caller, out) == answers
+    assert out.take() == [record]
+    assert refuse_request(message, WHY, None, out) == answers
+    assert out.take() == [replace(record, peer=None)]
+
+
+def test_an_answer_that_nobody_waits_for_is_recorded() -> None:
+    peer = PeerId(b"p" * 32)
+    late = RelayTaken(ROOM, 5, (), None)
+    expected = Record(Kind.REJECTED, ROOM, peer=peer, reason=Reason.STALE, note="RelayTaken")
+    assert stale_answer(ROOM, peer, late) == expected

@@ -1,28 +1,47 @@
-"""Becoming a relay of a room."""
+"""How a relay comes to serve a room, and how it ceases to."""
 
 from __future__ import annotations
 
+import hashlib
+
 from msgspec.structs import replace
+from tests.rooms.chronicle import person
 from tests.rooms.relay.scenes import OPEN, Station, World, card_of, peer_of
 
 from linnet.core.effects import AfterCommit, Hold, Send, SetTimer
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import Data
-from linnet.event.signing import recall_unit
-from linnet.rooms.config import RelayPolicy
-from linnet.rooms.content import Membership
+from linnet.event.signing import recall_unit, verify_unit
+from linnet.machine.outbox import Outbox, Promise
+from linnet.rooms.auth.control_graph import ControlDag
+from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
+from linnet.rooms.event_types import Member, Membership, content_of
 from linnet.rooms.messages import (
     AskControl,
+    ChunkPut,
     ControlPage,
     Greet,
     Refused,
     RelayAnswer,
     RelayAsk,
 )
-from linnet.rooms.relay.admission import AT_ONCE, CONTACTS, PATIENCE, AdmissionDue, LingerDue, why_not_taken
+from linnet.rooms.receipts import sign_room_receipt
+from linnet.rooms.relay.admission import (
+    AT_ONCE,
+    CONTACTS,
+    PATIENCE,
+    AdmissionDue,
+    LingerDue,
+    RelaySetting,
+    RoomStores,
+    why_not_taken,
+)
+from linnet.rooms.relay.event_cache import EventCache
+from linnet.rooms.relay.event_index import Budget
 from linnet.rooms.relay.forwarding import ForwardDue
-from linnet.testing.rooms import person
+from linnet.rooms.relay.ingest import Answers, Turn
+from linnet.rooms.relay.relay_room import OwnMembership
 from linnet.trace.records import Kind, Record
 
 ALLOW = replace(OPEN, policy=RelayPolicy.ALLOW, allow=(person("ann").author,), max_rooms=2, total_bytes=100)
@@ -103,7 +122,7 @@ def test_whoever_connects_later_is_asked_then() -> None:
     world = asked()
     station = world.station("r0")
     station.context.links[peer_of("ben")] = None
-    station.relay.handle_link_up(peer_of("ben"))
+    station.link_up(peer_of("ben"), world.now)
     world.carry(station)
     assert isinstance(world.inbox[peer_of("ben")][-1], AskControl)
     world.show_control("r0", "ben")
@@ -194,21 +213,8 @@ def test_a_member_of_the_room_cannot_be_its_relay() -> None:
     assert answers == [RelayAnswer(world.room, 9, Reason.IN_USE, person("r1").author)]
 
 
-def test_other_relays_learn_of_it_by_its_greeting() -> None:
-    """r0 has not heard that r1 was named a relay: r1 knows more, is asked, and r0 sees that it is."""
-    world = World("r0")
-    world.name_relay("r1")
-    world.add(Station("r1"))
-    world.admit("r1")
-    (join,) = world.station("r1").noted(Kind.PUBLISHED)
-    assert join.event is not None
-    assert world.station("r0").store.log.get(join.event) is not None
-    assert [each.relay for each in world.station("r0").relay.status()[0].relays] == [peer_of("r1")]
-
-
 def test_its_join_is_forwarded_once_the_other_knows_it() -> None:
-    world = World("r0")
-    world.link("r0", "ann")
+    world = World("r0", met=("ann",))
     world.name_relay("r1")
     world.add(Station("r1"))
     world.cut[frozenset((peer_of("r0"), peer_of("r1")))] = None  # their greetings are lost
@@ -237,3 +243,102 @@ def test_only_so_many_rooms_are_on_their_way_in_and_few_contacts_are_dialled() -
         Record(Kind.REJECTED, last, peer=peer_of("eve"), reason=Reason.TOO_MANY, note="admission"),
         AfterCommit((Send(peer_of("eve"), answer),)),
     ]
+
+
+class Scene:
+    """A room as the relay has it, and what it says there."""
+
+    def __init__(self, world: World) -> None:
+        self.station = Station("r0")
+        context = self.station.context
+        for name in ("ann", "ben"):
+            context.cards.learn(card_of(name))
+            context.links[peer_of(name)] = None
+        self.out = Outbox()
+        self.cache = EventCache(world.room, self.station.store, context.cards, Budget(1), 1, self.out)
+        self.dag = ControlDag(world.chronicle.create)
+        for unit in world.chronicle.units.values():
+            self.cache.keep_control(unit, False, 0.0)
+            self.dag.add(unit.events[0])
+        self.own = OwnMembership(context, self.dag, self.cache, self.out)
+        self.turn = Turn(world.room, Answers(world.room), self.out)
+        self.now = world.now
+
+    def say(self, membership: Membership) -> None:
+        self.own.say_membership(membership, self.turn, (peer_of("ann"),), (peer_of("ben"),), self.now)
+
+    def promises(self) -> tuple[Promise, ...]:
+        """What was promised since the last call, and nothing else was asked for."""
+        self.turn.finish()
+        (promise,) = self.out.take()
+        assert isinstance(promise, AfterCommit)
+        return promise.effects
+
+
+def named() -> World:
+    world = World()
+    world.name_relay("r0")
+    return world
+
+
+def test_a_join_is_told_to_members_and_left_to_forwarding_for_relays() -> None:
+    world = named()
+    scene = Scene(world)
+    scene.say(Membership.JOIN)
+    record, send = scene.promises()
+    assert isinstance(send, Send)
+    assert send.peer == peer_of("ann")
+    assert isinstance(send.message, Data)
+    unit = send.message.unit
+    event = verify_unit(unit, card_of("r0")).events[0]
+    assert record == Record(Kind.PUBLISHED, world.room, event.id, event.device, 0, note="member")
+    highest = world.chronicle.events[-1].tail.height or 0
+    assert (event.seq, event.prev, event.tail.control, event.tail.deps, event.tail.height) == (
+        0,
+        None,
+        world.control,
+        world.control,
+        highest + 1,
+    )
+    content = content_of(event.kind, event.body)
+    assert isinstance(content, Member)
+    assert content.membership is Membership.JOIN
+    assert scene.own.standing is Membership.JOIN
+    assert [entry.head for _, entry in scene.cache.from_peers(0, 0.0, 9)] == [event.id]
+
+
+def test_what_the_room_does_not_allow_is_not_said() -> None:
+    scene = Scene(World())
+    scene.say(Membership.JOIN)
+    scene.turn.finish()
+    (record,) = scene.out.take()
+    assert isinstance(record, Record)
+    assert (record.kind, record.reason) == (Kind.REJECTED, Reason.NOT_INVITED)
+
+
+def test_everything_goes_with_a_record_and_then_there_are_none() -> None:
+    world, station = World(), Station("r0")
+    context, cells, budget = station.context, station.store.cells, Budget(10**6)
+    for name in ("ann", "ben"):
+        context.cards.learn(card_of(name))
+    out = Outbox()
+    config = RelayConfig(tombstones=10)
+    stores = RoomStores(world.room, RelaySetting(b"", context, config, RoomsConfig(), budget, out))
+    cache, receipts, chunks = stores.cache, stores.receipts, stores.chunks
+    for unit in world.chronicle.units.values():
+        cache.keep_control(unit, True, 1.0)
+    cache.keep(world.chronicle.units[world.say("ann").id], True, 1.0)
+    receipts.learn(sign_room_receipt(person("ann").device, card_of("ann"), world.room, 1, ()))
+    chunks.put(ChunkPut(world.room, hashlib.sha256(b"piece").digest(), b"piece"), 1.0)
+    assert [stores.forget_some() for _ in range(3)] == [True, True, False]
+    effects = out.take()
+    records = [each for each in effects if isinstance(each, Record)]
+    assert records == effects
+    assert len(records) == len(world.chronicle.units) + 1
+    assert {record.reason for record in records} == {Reason.NOT_A_RELAY}
+    assert not stores.forget_some()
+    assert out.take() == []
+    assert (budget.bytes, budget.events, chunks.bytes) == (0, 0, 0)
+    assert [topic for topic in (world.room, *cache.topics) if station.store.log.kept(topic).units] == []
+    assert list(cells.scan("chunk")) == []
+    assert list(cells.scan(f"receipts/{world.room.hex()}")) == []

@@ -10,7 +10,7 @@ from tests.rooms.relay.scenes import OPEN, card_of
 from linnet.core.effects import CancelTimer, Send, SetTimer
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.causal_messages import Want
+from linnet.delivery.messages import Want
 from linnet.machine.outbox import Effect, Outbox
 from linnet.rooms.messages import AskControl, ControlPage
 from linnet.rooms.relay.control_fetch import ControlFetch, FetchDue
@@ -96,12 +96,6 @@ def test_who_has_it_not_lets_the_next_have_its_turn_at_once() -> None:
     assert one.fire([ANN, BEN], 1.0) == ([ask(BEN, 2), SetTimer(WAIT, TIMER)], [])
 
 
-def test_who_refuses_is_passed_over() -> None:
-    one = Scene()
-    one.seek((LACK,), ANN, 0.0)
-    assert one.page(ANN, page(1, reason=Reason.NOT_INVITED), False, 1.0) == ([SetTimer(0.0, TIMER)], True)
-
-
 def test_after_so_many_turns_it_is_given_up() -> None:
     one = Scene()
     one.seek((LACK,), ANN, 0.0)
@@ -168,18 +162,6 @@ def test_so_much_that_was_given_up_is_remembered_and_not_more() -> None:
     now = given_up(one, 0.0)
     assert one.seek(lacks[1:], ANN, now) == [SetTimer(WAIT, TIMER)]
     assert one.seek(lacks[:1], ANN, now) == [ask(ANN, 1)]
-
-
-def test_turns_pass_where_nobody_can_be_asked() -> None:
-    one = Scene()
-    assert one.seek((LACK,), None, 0.0) == [SetTimer(WAIT, TIMER)]
-    lost: list[EventId] = []
-    now, turns = 0.0, 0
-    while not lost:
-        now += WAIT
-        turns += 1
-        lost = one.fire([], now)[1]
-    assert (lost, turns) == ([LACK], OPEN.fetch_tries)
 
 
 def test_endless_pages_do_not_make_it_wait_for_ever() -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from tests.rooms.chronicle import person
 from tests.rooms.relay.scenes import NOW, World, card_of
 
 from linnet.event.signing import encode_unit
-from linnet.rooms.content import NAME, Membership
-from linnet.rooms.receipt import sign_room_receipt
-from linnet.rooms.results import RelayKnowledge, RelayReport, RelayRoomReport
-from linnet.testing.rooms import person
+from linnet.rooms.commands import RelayKnowledge, RelayReport, RelayRoomReport
+from linnet.rooms.event_types import NAME, Membership
+from linnet.rooms.receipts import sign_room_receipt
 
 
 def test_a_report() -> None:
-    world = World("r0")
-    for who in ("ann", "ben"):
-        world.link("r0", who)
+    world = World("r0", met=("ann", "ben"))
     hello = world.say("ben")
     name = world.chronicle.sign("ann", NAME, "", b"tea", world.control)
     world.send("r0", "ben", hello)
@@ -59,8 +57,7 @@ def written(world: World) -> dict[str, dict[bytes, bytes]]:
 
 
 def test_when_somebody_was_seen_is_not_written_down() -> None:
-    world = World("r0")
-    world.link("r0", "ben")
+    world = World("r0", met=("ben",))
     world.resync("r0", "ben")
     before = written(world)
     world.now += 1000

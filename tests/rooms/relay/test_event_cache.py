@@ -13,12 +13,12 @@ from tests.rooms.relay.scenes import World
 from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Store
-from linnet.delivery.cards import CardBook
+from linnet.delivery.context import CardBook
 from linnet.event.event import Verified
 from linnet.event.signing import encode_unit
 from linnet.machine.outbox import Outbox
-from linnet.rooms.relay.event_cache import EVICT_UNITS, EventCache, derive_topic
-from linnet.rooms.relay.usage import Budget
+from linnet.rooms.relay.event_cache import EventCache, derive_topic
+from linnet.rooms.relay.event_index import Budget
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 
@@ -130,17 +130,6 @@ def test_records_of_what_expires() -> None:
     assert (cache.usage.events, cache.expired) == (1, 2)
 
 
-def test_the_oldest_of_both_caches_goes_first() -> None:
-    out = Outbox()
-    cache = cache_on(out=out)
-    for number, unit in enumerate(SAID[:4]):
-        cache.keep(unit, number % 2 == 1, float(number))
-    assert cache.make_room(SIZE, 3 * SIZE)
-    assert [(each.kind, each.event, each.reason) for each in records_of(out)] == [
-        (Kind.EVICTED, unit.head, Reason.QUOTA) for unit in SAID[:2]
-    ]
-
-
 @pytest.mark.parametrize("first_from_peer", [True, False])
 def test_the_oldest_goes_first_whoever_brought_it(first_from_peer: bool) -> None:
     out = Outbox()
@@ -180,18 +169,6 @@ def test_a_room_that_is_left_is_forgotten_with_records() -> None:
     left = ("relay.at", "relay.ours", "relay.gone", "relay.share")
     assert [list(store.cells.scan(f"{space}/{WORLD.room.hex()}")) for space in left] == [[]] * 4
     assert store.cells.get("relay.meta", WORLD.room) is None
-
-
-def test_a_long_cache_is_read_by_pages() -> None:
-    """As many steps for a page at the end as at the beginning: the log is searched, not walked."""
-    out = Outbox()
-    cache = cache_on(out=out)
-    units = _many(3000)
-    positions = [cache.keep(unit, True, 1.0) for unit in units]
-    assert heads(cache, positions[-3]) == [unit.head for unit in units[-2:]]
-    cache.expire_before(2.0)
-    assert len(records_of(out)) == EVICT_UNITS
-    assert heads(cache, positions[-3]) == [unit.head for unit in units[-2:]]
 
 
 @settings(max_examples=50, deadline=None)

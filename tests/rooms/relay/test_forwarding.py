@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from tests.rooms.relay.scenes import OPEN, World
+from tests.rooms.relay.scenes import World
 
 from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.cards import CardBook
+from linnet.delivery.context import CardBook
 from linnet.machine.outbox import Effect, Outbox
 from linnet.rooms.messages import RelayCursor, RelayForward, RelayOutcome, RelayTaken
 from linnet.rooms.relay.event_cache import EventCache
+from linnet.rooms.relay.event_index import Budget
 from linnet.rooms.relay.forwarding import ForwardDue, Forwarding
 from linnet.rooms.relay.mailbox import Pages
-from linnet.rooms.relay.usage import Budget
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 
@@ -38,8 +38,7 @@ class Scene:
 
     def again(self) -> Forwarding:
         pages = Pages(self.cards, 3, 10**6)
-        room, cells = self.world.room, self.store.cells
-        return Forwarding(room, cells, self.cache, pages, self.links, 11.0, 15.0, self.out)
+        return Forwarding(self.store.cells, self.cache, pages, self.links, 11.0, 15.0, self.out)
 
     @property
     def room(self) -> TopicId:
@@ -212,25 +211,3 @@ def test_an_answer_that_nobody_waits_for_is_nothing() -> None:
     assert scene.taken(RelayTaken(scene.room, 1, (), None)) == []
     scene.targets({OTHER: HINTS})
     assert scene.taken(RelayTaken(scene.room, 0, (), None)) == []
-
-
-def test_what_expires_before_it_is_sent_is_not_sent() -> None:
-    world = World("r0", "r1", config=replace(OPEN, max_lifetime=60.0))
-    world.link("r0", "ann")
-    world.part("r0", "r1")
-    world.send("r0", "ann", world.say("ann", b"old"))
-    world.now += 120
-    world.send("r0", "ann", world.say("ann", b"new"))
-    world.meet("r0", "r1")
-    world.link("r1", "ben")
-    assert world.said(world.resync("r1", "ben")) == [b"new"]
-
-
-def test_control_events_of_peers_go_on_as_well() -> None:
-    world = World("r0", "r1")
-    world.link("r0", "ann")
-    rename = world.keep_for(1000)
-    world.send("r0", "ann", rename)
-    assert world.station("r1").store.log.get(rename.id) is not None
-    got = [each for each in world.station("r1").noted(Kind.RECEIVED) if each.event == rename.id]
-    assert len(got) == 1

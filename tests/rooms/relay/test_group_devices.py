@@ -8,10 +8,9 @@ from tests.rooms.relay.scenes import World
 from linnet.core.ids import DeviceId
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox
-from linnet.rooms.content import GROUP
-from linnet.rooms.relay import group_events
-from linnet.rooms.relay.group_events import NOTE, GroupDevices, GroupShelf, Reader, key_of
-from linnet.rooms.relay.usage import Budget
+from linnet.rooms.event_types import GROUP
+from linnet.rooms.relay import event_index
+from linnet.rooms.relay.event_index import NOTE, Budget, GroupDevices, GroupShelf, Reader, key_of
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 
@@ -74,7 +73,7 @@ def test_what_a_device_loses_is_said_once_until_it_has_read_on() -> None:
 
 
 def test_past_its_number_one_of_no_member_goes_and_else_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_events, "DEVICES", 3)
+    monkeypatch.setattr(event_index, "DEVICES", 3)
     out = Outbox()
     devices = devices_on(MemoryStore(), out)
     keys = [bytes([number]) * 40 for number in range(5)]

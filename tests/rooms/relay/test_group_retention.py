@@ -6,21 +6,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.rooms.chronicle import person_key
 from tests.rooms.relay import scenes
-from tests.rooms.relay.scenes import World, card_of, peer_of
+from tests.rooms.relay.scenes import World, card_of
 
 from linnet.core.reasons import Reason
 from linnet.event.event import Event
 from linnet.event.signing import encode_unit, recall_unit
 from linnet.identity.cards import revoke
 from linnet.rooms.config import RelayConfig, RoomsConfig
-from linnet.rooms.content import GROUP, REVOCATION, Membership, Revoked
+from linnet.rooms.event_types import GROUP, REVOCATION, Membership, Revoked
 from linnet.rooms.messages import RelayCursor, ResyncPage
-from linnet.rooms.relay import group_events
-from linnet.rooms.relay.group_events import NOTE
+from linnet.rooms.relay import event_index
+from linnet.rooms.relay.event_cache import ExpiryDue
+from linnet.rooms.relay.event_index import NOTE
 from linnet.rooms.relay.relay import SweepDue
-from linnet.rooms.relay.retention import ExpiryDue
-from linnet.testing.rooms import person_key
 from linnet.trace.records import Kind
 
 DAY = 86_400.0
@@ -38,6 +38,14 @@ def world_of(*relays: str, config: RelayConfig = OPEN, rooms: RoomsConfig | None
     assert operations(world) == []
     world.station("r0").records.clear()
     return world
+
+
+def let_in(world: World, name: str) -> None:
+    """Somebody joins at the relay, and has no keys yet."""
+    invite, join = world.join(name)
+    world.send("r0", "ann", invite)
+    world.link("r0", name)
+    world.send("r0", name, join)
 
 
 def operation(world: World, who: str, body: bytes = b"operation") -> Event:
@@ -138,20 +146,6 @@ def test_one_goes_once_all_have_it_and_leaves_a_tombstone() -> None:
     assert lost(world) == []
 
 
-def test_whose_it_is_need_not_read_it() -> None:
-    """Each has read the other's, and neither its own."""
-    world = world_of()
-    operate(world, "ann", b"of ann")
-    cursor = read_all(world, "ben")
-    assert operations(world) == []
-    operate(world, "ben", b"of ben")
-    assert operations(world) == [b"of ben"]
-    read_all(world, "ann")
-    assert operations(world) == []
-    # Nothing that ben lacks is gone, so its cursor still holds.
-    assert world.resync("r0", "ben", cursor).reason is None
-
-
 def test_a_cursor_of_another_epoch_or_of_the_future_shows_nothing() -> None:
     world = world_of()
     operate(world, "ann")
@@ -164,10 +158,7 @@ def test_a_cursor_of_another_epoch_or_of_the_future_shows_nothing() -> None:
 
 def test_who_begins_anew_is_waited_for_again() -> None:
     world = world_of()
-    world.link("r0", "cyd")
-    joining = world.join("cyd")
-    world.send("r0", "ann", joining[0])
-    world.send("r0", "cyd", joining[1])
+    let_in(world, "cyd")
     operate(world, "ann")
     cursor = read_all(world, "ben")
     world.resync("r0", "ben")
@@ -181,10 +172,7 @@ def test_who_begins_anew_is_waited_for_again() -> None:
 
 def test_who_has_joined_and_takes_no_part_yet_is_waited_for_with_the_newest() -> None:
     world = world_of(config=replace(OPEN, group_pending=3))
-    world.link("r0", "cyd")
-    joining = world.join("cyd")
-    world.send("r0", "ann", joining[0])
-    world.send("r0", "cyd", joining[1])
+    let_in(world, "cyd")
     for number in range(5):
         operate(world, "ann", b"%d" % number)
     read_all(world, "ben")
@@ -212,16 +200,6 @@ def test_who_is_no_member_any_more_is_not_waited_for(how: str) -> None:
     world.send("r0", "ann", event)
     assert operations(world) == []
     assert gone(world) == [(Kind.EXPIRED, Reason.RETENTION)]
-
-
-def test_one_of_somebody_who_is_no_member_now_is_refused_as_any_message_is() -> None:
-    world = world_of()
-    before = operation(world, "ben")
-    world.send("r0", "ann", world.membership("ann", "ben", Membership.BAN))
-    for event in (before, operation(world, "ben")):
-        (outcome,) = world.send("r0", "ann", event)
-        assert (outcome.cursor, outcome.reason) == (None, Reason.BANNED)
-    assert operations(world) == []
 
 
 def test_nobody_is_waited_for_past_a_time() -> None:
@@ -276,10 +254,7 @@ def test_past_its_bytes_the_oldest_go_and_one_author_has_half_at_most() -> None:
     assert (outcome.cursor, outcome.reason) == (None, Reason.QUOTA)
     assert world.station("r0").noted(Kind.REJECTED, GROUP)[-1].reason is Reason.QUOTA
     assert gone(world) == [(Kind.REJECTED, Reason.QUOTA)]
-    joining = world.join("cyd")
-    world.send("r0", "ann", joining[0])
-    world.link("r0", "cyd")
-    world.send("r0", "cyd", joining[1])
+    let_in(world, "cyd")
     operate(world, "cyd", b"5")
     assert operations(world) == [b"0", b"1", b"1", b"5"]
     assert gone(world)[-1] == (Kind.EVICTED, Reason.QUOTA)
@@ -325,36 +300,15 @@ def test_messages_do_not_put_them_out() -> None:
 
 def test_too_many_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is of no member goes first."""
-    monkeypatch.setattr(group_events, "DEVICES", 2)
+    monkeypatch.setattr(event_index, "DEVICES", 2)
     world = world_of()
     for name in ("cyd", "dan"):
-        joining = world.join(name)
-        world.send("r0", "ann", joining[0])
-        world.link("r0", name)
-        world.send("r0", name, joining[1])
+        let_in(world, name)
     world.send("r0", "ann", world.membership("ann", "ben", Membership.LEAVE))
     operate(world, "cyd")
     assert lost(world) == [(card_of("ben").device, Reason.TOO_MANY)]
     operate(world, "dan")
     assert len(lost(world)) == 2
-
-
-def test_they_are_forwarded_past_the_rooms_retention() -> None:
-    world = world_of("r0", "r1")
-    world.part("r0", "r1")
-    world.send("r0", "ann", world.keep_for(60_000))
-    operate(world, "ann", b"for the other relay")
-    world.send("r0", "ann", world.say("ann"))
-    world.fire("r0", ExpiryDue)
-    world.meet("r0", "r1")
-    assert operations(world, "r1") == [b"keys of ann", b"keys of ben", b"for the other relay"]
-    world.link("r1", "ben")
-    assert world.said(world.resync("r1", "ben")) == []
-    read_all(world, "ben", name="r1")
-    world.link("r1", "ann")
-    read_all(world, "ann", name="r1")
-    assert operations(world, "r1") == []
-    assert operations(world, "r0") == [b"for the other relay"]  # each relay for itself
 
 
 def test_it_is_the_same_after_a_restart() -> None:
@@ -363,8 +317,7 @@ def test_it_is_the_same_after_a_restart() -> None:
         operate(world, "ann", b"%d" % number)
     page = world.resync("r0", "ben")
     world.restart("r0")
-    for who in ("ann", "ben"):
-        world.link("r0", who)
+    world.link("r0", "ann", "ben")
     assert operations(world) == [b"1", b"2", b"3"]
     (room,) = world.station("r0").relay.examine().rooms
     assert (room.group_events, room.kept_events) == (3, 3)
@@ -373,21 +326,6 @@ def test_it_is_the_same_after_a_restart() -> None:
     assert world.station("r0").timers[ExpiryDue(world.room)] > 29 * DAY
     world.resync("r0", "ben", page.next)
     assert operations(world) == []
-
-
-def test_what_was_read_before_a_restart_counts_after_it() -> None:
-    world = world_of()
-    world.link("r0", "cyd")
-    joining = world.join("cyd")
-    world.send("r0", "ann", joining[0])
-    world.send("r0", "cyd", joining[1])
-    operate(world, "ann")
-    read_all(world, "ben")
-    world.restart("r0")
-    world.link("r0", "cyd")
-    operate(world, "cyd", b"keys of cyd")
-    read_all(world, "cyd")
-    assert operations(world) == [b"keys of cyd"]
 
 
 def test_nothing_is_left_of_a_room_that_is_left() -> None:
@@ -401,17 +339,6 @@ def test_nothing_is_left_of_a_room_that_is_left() -> None:
     for space in ("relay.group_at", "relay.group_share", "relay.group_read", "relay.at"):
         assert list(cells.scan(f"{space}/{world.room.hex()}")) == []
     assert (Kind.EVICTED, Reason.NOT_A_RELAY) in gone(world)
-
-
-def test_a_follower_is_told_of_them_as_of_anything() -> None:
-    world = world_of()
-    cursor = read_all(world, "ben")
-    world.resync("r0", "ben", cursor, follow=True)
-    before = len(world.inbox[peer_of("ben")])
-    operate(world, "ann")
-    pushed = [each for each in world.inbox[peer_of("ben")][before:] if isinstance(each, ResyncPage)]
-    assert [bodies(page) for page in pushed] == [[b"operation"]]
-    assert operations(world) == [b"operation"]  # that it was sent does not say that it arrived
 
 
 @settings(max_examples=40, deadline=None)

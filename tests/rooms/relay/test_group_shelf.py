@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from tests.rooms.relay.scenes import World
 
 from linnet.event.event import Event
-from linnet.rooms.content import GROUP
-from linnet.rooms.relay.group_events import GroupShelf, key_of
-from linnet.rooms.relay.usage import Budget
+from linnet.rooms.event_types import GROUP
+from linnet.rooms.relay.event_index import Budget, GroupShelf, key_of
 from linnet.store.memory import MemoryStore
 
 WORLD = World()

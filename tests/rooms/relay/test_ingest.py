@@ -9,17 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.rooms.chronicle import START_MS, person, person_key, ticket_of
 from tests.rooms.relay.scenes import OPEN, World, card_of, peer_of
 
 from linnet.core.effects import Blame
 from linnet.core.ids import EventId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.causal_messages import Given, Want
-from linnet.event.event import MESSAGE, Event, Tail, Unverified
+from linnet.delivery.messages import Given, Want
+from linnet.event.event import MESSAGE, Event, Spot, Tail, Unverified
 from linnet.event.signing import recall_unit, sign_unit
 from linnet.identity.cards import revoke
 from linnet.rooms.config import RoomsConfig
-from linnet.rooms.content import (
+from linnet.rooms.event_types import (
     CREATE,
     JOIN_RULES,
     POWER,
@@ -38,7 +39,6 @@ from linnet.rooms.messages import (
     RelayTaken,
 )
 from linnet.rooms.relay.control_fetch import FetchDue
-from linnet.testing.rooms import START_MS, person, person_key, ticket_of
 from linnet.trace.records import Kind
 
 
@@ -59,14 +59,12 @@ def signed(
     made = Tail(world.control, None, 99, world.control, MESSAGE, None, START_MS, None, b"x")
     made = replace(made, **tail)
     room = world.room if topic is None else TopicId(topic)
-    return sign_unit(one.device, room, one.author, one.card.device, seq, None, (made,)).unit
+    return sign_unit(one.device, Spot(room, one.author, one.card.device, seq, None), (made,)).unit
 
 
 @pytest.fixture
 def world() -> World:
-    world = World("r0")
-    world.link("r0", "ann")
-    world.link("r0", "ben")
+    world = World("r0", met=("ann", "ben"))
     return world
 
 
@@ -102,18 +100,6 @@ def test_bytes_that_are_no_event_are_answered(world: World) -> None:
     assert outcome_of(world, unit) == RelayOutcome(EventId(bytes(32)), None, Reason.MALFORMED, ())
     unit = replace(signed(world, "ann"), tails=(b"?" * 20,))
     assert outcome_of(world, unit).reason is Reason.MALFORMED
-
-
-def test_a_device_without_a_card_is_unknown(world: World) -> None:
-    world.send("r0", "ann", *world.join("dan"))
-    unit = signed(world, "dan")
-    (taken,) = world.tell("r0", "ann", RelaySend(world.room, 5, (unit,), ()))
-    assert isinstance(taken, RelayTaken)
-    assert taken.outcomes[0].reason is None  # dan's join brought the card
-    cyd = world.chronicle.make("cyd", MESSAGE, None, b"?", world.control).unit
-    (taken,) = world.tell("r0", "ann", RelaySend(world.room, 6, (cyd,), ()))
-    assert isinstance(taken, RelayTaken)
-    assert taken.outcomes[0].reason is Reason.UNKNOWN_DEVICE
 
 
 # Missing control events.
@@ -187,9 +173,7 @@ def test_a_message_among_control_heads_is_found_out(world: World) -> None:
 
 
 def test_few_may_wait_and_nobody_takes_all_places() -> None:
-    world = World("r0", config=replace(OPEN, park_events=8))
-    for who in ("ann", "ben"):
-        world.link("r0", who)
+    world = World("r0", config=replace(OPEN, park_events=8), met=("ann", "ben"))
     world.join("cyd")
     events = [world.say("ann", b"%d" % number) for number in range(3)]
     before = len(world.inbox[peer_of("ann")])
@@ -272,8 +256,7 @@ def test_an_old_branch_of_somebody_who_is_banned(world: World) -> None:
 
 
 def test_a_flood_of_control_events_ends_at_the_limit() -> None:
-    world = World("r0", rooms=RoomsConfig(max_control=16))
-    world.link("r0", "ann")
+    world = World("r0", rooms=RoomsConfig(max_control=16), met=("ann",))
     stem = world.control
     reasons = []
     for number, rule in enumerate([JoinRule.PUBLIC, JoinRule.INVITE] * 8):
@@ -285,8 +268,7 @@ def test_a_flood_of_control_events_ends_at_the_limit() -> None:
 
 
 def test_a_full_room_takes_no_more_of_who_may_not_put_people_out() -> None:
-    world = World("r0", rooms=RoomsConfig(max_control=8))
-    world.link("r0", "ann")
+    world = World("r0", rooms=RoomsConfig(max_control=8), met=("ann",))
     assert world.station("r0").relay.examine().rooms[0].control_events == 8
     leave = world.chronicle.member("ben", "ben", Membership.LEAVE, world.control)
     assert world.send("r0", "ann", leave)[0].reason is Reason.QUOTA
@@ -295,9 +277,7 @@ def test_a_full_room_takes_no_more_of_who_may_not_put_people_out() -> None:
 
 
 def test_what_others_build_on_is_taken_past_the_allowance() -> None:
-    world = World("r0", config=replace(OPEN, soft_failed=0))
-    for who in ("ann", "ben"):
-        world.link("r0", who)
+    world = World("r0", config=replace(OPEN, soft_failed=0), met=("ann", "ben"))
     stale = world.control
     invite = world.chronicle.member("ben", "dan", Membership.INVITE, stale)
     ban = world.membership("ann", "ben", Membership.BAN)
@@ -318,9 +298,7 @@ def test_what_a_person_builds_on_of_a_device_that_was_stolen_is_taken_past_the_a
     is_stolen: bool,
 ) -> None:
     """Seed 22 of rooms: a relay refused all that the founder decided, and asked for it without end."""
-    world = World("r0", config=replace(OPEN, soft_failed=0))
-    world.link("r0", "ben")
-    world.link("r0", "ann")
+    world = World("r0", config=replace(OPEN, soft_failed=0), met=("ben", "ann"))
     stale = world.control
     thief = "ben/phone" if is_stolen else "ben"
     invite = world.chronicle.member(thief, "dan", Membership.INVITE, stale)
@@ -375,24 +353,11 @@ def test_a_ticket_that_ran_out_is_no_better_in_an_answer_to_our_question() -> No
     assert refused == [Reason.INVITATION_EXPIRED]
 
 
-def test_a_ticket_lets_its_holder_in() -> None:
-    world = World("r0")
-    ticket = ticket_of("ann", world.room)
-    (page,) = world.tell("r0", "cyd", AskControl(world.room, 1, (), ticket, card_of("cyd")))
-    assert isinstance(page, ControlPage)
-    assert len(page.units) == len(world.control_units())
-    join = world.chronicle.member("cyd", "cyd", Membership.JOIN, world.control, ticket=ticket)
-    assert world.send("r0", "cyd", join)[0].reason is None
-    assert world.resync("r0", "cyd").reason is None
-
-
 # Room.
 
 
 def test_one_author_has_a_share_and_the_rest_is_refused() -> None:
-    world = World("r0", config=replace(OPEN, sender_bytes=2000))
-    for who in ("ann", "ben"):
-        world.link("r0", who)
+    world = World("r0", config=replace(OPEN, sender_bytes=2000), met=("ann", "ben"))
     events = [world.say("ann", b"." * 300) for _ in range(6)]
     reasons = [each.reason for each in world.send("r0", "ann", *events)]
     kept = reasons.count(None)
@@ -402,8 +367,7 @@ def test_one_author_has_a_share_and_the_rest_is_refused() -> None:
 
 
 def test_the_oldest_give_way_and_their_authors_learn_it() -> None:
-    world = World("r0", config=replace(OPEN, room_bytes=2000))
-    world.link("r0", "ann")
+    world = World("r0", config=replace(OPEN, room_bytes=2000), met=("ann",))
     events = [world.say("ann", b"%d" % number + b"." * 300) for number in range(6)]
     cursors = [each.cursor for each in world.send("r0", "ann", *events)]
     assert None not in cursors
@@ -421,12 +385,6 @@ def test_the_oldest_give_way_and_their_authors_learn_it() -> None:
     assert (again.cursor, again.reason) == (None, Reason.QUOTA)
 
 
-def test_an_event_larger_than_the_room_is_refused() -> None:
-    world = World("r0", config=replace(OPEN, room_bytes=100))
-    world.link("r0", "ann")
-    assert world.send("r0", "ann", world.say("ann"))[0].reason is Reason.QUOTA
-
-
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(min_value=0, max_value=2**32), lost=st.integers(min_value=0, max_value=3))
 def test_in_whatever_order_it_comes_the_same_is_kept(seed: int, lost: int) -> None:
@@ -434,8 +392,7 @@ def test_in_whatever_order_it_comes_the_same_is_kept(seed: int, lost: int) -> No
 
     Only whether the word of who is banned came before the ban is a matter of order.
     """
-    world = World("r0")
-    world.link("r0", "ann")
+    world = World("r0", met=("ann",))
     before = {recall_unit(unit).head for unit in world.resync("r0", "ann").units}
     events: list[Event] = []
     for name in ("cyd", "dan"):

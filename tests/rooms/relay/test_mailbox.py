@@ -1,65 +1,31 @@
-"""Pages, cursors, tombstones, receipts, single events, the control DAG."""
+"""Pages that a relay gives, and what it pushes to those who follow."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
+from tests.rooms.chronicle import person
 from tests.rooms.relay.scenes import OPEN, World, card_of, peer_of
 
 from linnet.core.ids import Contact, EventId
 from linnet.core.reasons import Reason
-from linnet.delivery.causal_messages import Given
-from linnet.event.signing import recall_unit
+from linnet.core.stores import Entry
+from linnet.delivery.context import CardBook
+from linnet.delivery.messages import Given
+from linnet.event.signing import encode_unit, recall_unit
 from linnet.rooms.commands import AskRelay
 from linnet.rooms.config import RoomsConfig
-from linnet.rooms.content import Membership
+from linnet.rooms.event_types import Membership
 from linnet.rooms.messages import AskControl, ControlPage, RelayCursor, Resync, ResyncPage, Tombstone
-from linnet.rooms.receipt import sign_room_receipt
-from linnet.testing.rooms import person
+from linnet.rooms.receipts import sign_room_receipt
+from linnet.rooms.relay.event_cache import ExpiryDue, Placed
+from linnet.rooms.relay.mailbox import Pages
+from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 
 
 def linked(world: World) -> World:
-    for who in ("ann", "ben"):
-        world.link("r0", who)
+    world.link("r0", "ann", "ben")
     return world
-
-
-def test_a_whole_page() -> None:
-    world = linked(World("r0"))
-    before = world.resync("r0", "ben").next
-    hello = world.say("ann")
-    world.send("r0", "ann", hello)
-    page = world.resync("r0", "ben", before)
-    station = world.station("r0")
-    epoch, end = station.relay.epoch, station.store.log.end()
-    assert page == ResyncPage(
-        world.room,
-        page.request,
-        (world.unit(hello),),
-        (card_of("ann"),),
-        (),
-        (),
-        RelayCursor(epoch, end),
-        False,
-        RelayCursor(epoch, 0),
-        world.control,
-        None,
-    )
-
-
-def test_pages_end_at_so_many_bytes() -> None:
-    world = linked(World("r0", rooms=RoomsConfig(page_bytes=1500)))
-    before = world.resync("r0", "ben", limit=1024)
-    while before.more:
-        before = world.resync("r0", "ben", before.next)
-    world.send("r0", "ann", *(world.say("ann", b"." * 600) for _ in range(3)), world.say("ann", b"." * 5000))
-    sizes, page = [], before
-    for _ in range(3):
-        page = world.resync("r0", "ben", page.next)
-        sizes.append((len(page.units), page.more))
-    assert sizes == [(1, True), (1, True), (1, True)]
-    page = world.resync("r0", "ben", page.next)
-    assert (len(page.units), page.more) == (1, False)  # one at least, however large
 
 
 def test_the_beginning_is_never_expired_and_control_events_are_always_there() -> None:
@@ -199,9 +165,7 @@ def test_who_asks_without_a_link_is_told_everything_with_each_page() -> None:
 
 def test_who_reads_from_the_oldest_goes_on_over_pages_that_end_before_what_was_let_go() -> None:
     """With more control events than a page holds, its cursor is one that would have expired."""
-    world = World("r0", rooms=RoomsConfig(page_events=3))
-    world.link("r0", "ann")
-    world.link("r0", "ben")
+    world = World("r0", rooms=RoomsConfig(page_events=3), met=("ann", "ben"))
     world.send("r0", "ann", world.keep_for(60_000))
     old = world.resync("r0", "ben").next
     world.send("r0", "ann", world.say("ann", b"old"))
@@ -224,9 +188,7 @@ def test_who_reads_from_the_oldest_goes_on_over_pages_that_end_before_what_was_l
 
 
 def test_the_records_of_a_resync() -> None:
-    world = World("r0")
-    for who in ("ann", "ben"):
-        world.link("r0", who)
+    world = World("r0", met=("ann", "ben"))
     before = world.resync("r0", "ben").next
     world.send("r0", "ann", world.say("ann"), world.say("ann"))
     station = world.station("r0")
@@ -244,11 +206,167 @@ def test_the_records_of_a_resync() -> None:
     )
 
 
-def test_only_who_is_being_asked_waits() -> None:
+WORLD = World()
+
+
+UNITS = [WORLD.chronicle.units[WORLD.say(who, b"." * 100).id] for who in ("ann", "ben", "ann", "ann")]
+
+
+SIZE = len(encode_unit(UNITS[0].unit))
+
+
+def pages(events: int = 100, size: int = 10**6) -> Pages:
+    cards = CardBook(MemoryStore().cells)
+    cards.learn(card_of("ann"))
+    return Pages(cards, events, size)
+
+
+def placed() -> list[Placed]:
+    return [
+        (
+            10 + number,
+            Entry(
+                WORLD.room,
+                unit.unit.author,
+                unit.unit.device,
+                unit.unit.seq,
+                1,
+                unit.head,
+                0.0,
+                encode_unit(unit.unit),
+            ),
+        )
+        for number, unit in enumerate(UNITS)
+    ]
+
+
+def test_a_page_ends_by_number_limit_or_bytes_and_has_one_at_least() -> None:
+    cases = {
+        (100, 10**6, None): (4, True),
+        (3, 10**6, None): (3, False),
+        (3, 10**6, 2): (2, False),
+        (100, 2 * SIZE + 5, None): (2, False),
+        (100, 1, None): (1, False),
+    }
+    for (events, size, limit), (count, whole) in cases.items():
+        page = pages(events, size).cut_page(placed(), limit)
+        assert (len(page.units), page.whole, page.last) == (count, whole, 9 + count)
+        assert page.ids == tuple(unit.head for unit in UNITS[:count])
+        assert page.units == tuple(unit.unit for unit in UNITS[:count])
+
+
+def test_an_empty_page() -> None:
+    page = pages().cut_page([])
+    assert (page.units, page.last, page.whole) == ((), 0, True)
+
+
+def test_units_at_hand_are_cut_alike() -> None:
+    at_hand = [(unit.head, unit.unit) for unit in UNITS]
+    assert pages(3).cut_units(at_hand) == ([unit.unit for unit in UNITS[:3]], 3)
+    assert pages(3, 1).cut_units(at_hand) == ([UNITS[0].unit], 1)
+
+
+def test_each_card_that_is_known_comes_once() -> None:
+    assert pages().cards_for(unit.unit for unit in UNITS) == (card_of("ann"),)
+
+
+def following(world: World, *who: str) -> dict[str, ResyncPage]:
+    pages = {}
+    for each in who:
+        world.link("r0", each)
+        pages[each] = world.resync("r0", each, follow=True)
+    return pages
+
+
+def pushed(world: World, who: str, since: int) -> list[ResyncPage]:
+    return [each for each in world.inbox[peer_of(who)][since:] if isinstance(each, ResyncPage)]
+
+
+def test_a_follower_gets_what_comes_under_the_number_of_its_request() -> None:
     world = World("r0")
-    world.tell("r0", "eve", world.greet("eve"))
-    assert world.resync("r0", "eve").reason is Reason.NOT_A_MEMBER
-    world.tell("r0", "dan", world.greet("dan", control=(world.say("dan").id,)))
-    world.unlink("r0", "dan")
-    world.tell("r0", "dan", world.greet("dan", control=world.control))
-    assert world.resync("r0", "dan").reason is Reason.NOT_A_MEMBER
+    first = following(world, "ann", "ben")["ben"]
+    before = len(world.inbox[peer_of("ben")])
+    hello = world.say("ann")
+    world.send("r0", "ann", hello)
+    (page,) = pushed(world, "ben", before)
+    assert first.next is not None
+    end = RelayCursor(first.next.epoch, world.station("r0").store.log.end())
+    assert page == replace(
+        first, units=(world.unit(hello),), cards=(card_of("ann"),), next=end, after=first.next
+    )
+    # The cursor of the page goes on where it ends.
+    assert world.resync("r0", "ben", page.next).units == ()
+
+
+def test_who_brought_it_is_told_only_how_far_it_is() -> None:
+    world = World("r0")
+    first = following(world, "ann")["ann"]
+    before = len(world.inbox[peer_of("ann")])
+    world.send("r0", "ann", world.say("ann"))
+    (page,) = pushed(world, "ann", before)
+    assert (page.units, page.after) == ((), first.next)
+    assert world.said(world.resync("r0", "ann", page.next)) == []
+
+
+def test_following_begins_when_all_before_was_read() -> None:
+    world = World("r0", met=("ann",))
+    page = world.resync("r0", "ann", limit=2, follow=True)
+    assert page.more
+    before = len(world.inbox[peer_of("ann")])
+    world.link("r0", "ben")
+    world.send("r0", "ben", world.say("ben"))
+    assert pushed(world, "ann", before) == []
+    while page.more:
+        page = world.resync("r0", "ann", page.next, limit=100, follow=True)
+    before = len(world.inbox[peer_of("ann")])
+    world.send("r0", "ben", world.say("ben"))
+    assert len(pushed(world, "ann", before)) == 1
+
+
+def test_it_ends_with_the_link_or_when_it_is_not_asked_for() -> None:
+    world = World("r0")
+    following(world, "ann", "ben")
+    world.unlink("r0", "ben")
+    world.resync("r0", "ann")
+    before = {who: len(world.inbox[peer_of(who)]) for who in ("ann", "ben")}
+    world.link("r0", "cyd")
+    world.send("r0", "ann", world.say("ann"))
+    assert [pushed(world, who, before[who]) for who in before] == [[], []]
+
+
+def test_a_ban_ends_it_at_once() -> None:
+    world = World("r0")
+    first = following(world, "ann", "ben")["ben"]
+    before = len(world.inbox[peer_of("ben")])
+    world.send("r0", "ann", world.membership("ann", "ben", Membership.BAN), world.say("ann", b"secret"))
+    world.send("r0", "ann", world.say("ann", b"more"))
+    (page,) = pushed(world, "ben", before)
+    assert (page.request, page.reason, page.units) == (first.request, Reason.BANNED, ())
+
+
+def test_receipts_and_tombstones_come_too() -> None:
+    world = World("r0", config=replace(OPEN, max_lifetime=60.0))
+    following(world, "ann", "ben")
+    hello = world.say("ann")
+    world.send("r0", "ann", hello)
+    before = len(world.inbox[peer_of("ann")])
+    receipt = sign_room_receipt(person("ben").device, card_of("ben"), world.room, 1, (hello.id,))
+    world.tell("r0", "ben", receipt)
+    (page,) = pushed(world, "ann", before)
+    assert (page.receipts, page.units) == ((receipt,), ())
+    before = len(world.inbox[peer_of("ann")])
+    world.fire("r0", ExpiryDue)
+    (page,) = pushed(world, "ann", before)
+    assert [(each.event, each.reason) for each in page.tombstones] == [(hello.id, Reason.RETENTION)]
+
+
+def test_much_at_once_comes_in_pages_without_a_gap() -> None:
+    world = World("r0", rooms=RoomsConfig(page_events=2), met=("ann", "ben"))
+    page = world.resync("r0", "ben", follow=True)
+    while page.more:
+        page = world.resync("r0", "ben", page.next, follow=True)
+    before = len(world.inbox[peer_of("ben")])
+    world.send("r0", "ann", *(world.say("ann", b"%d" % number) for number in range(5)))
+    pages = pushed(world, "ben", before)
+    assert [world.said(each) for each in pages] == [[b"0", b"1"], [b"2", b"3"], [b"4"]]
+    assert [each.after for each in pages] == [page.next, pages[0].next, pages[1].next]

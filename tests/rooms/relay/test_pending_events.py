@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from tests.rooms.chronicle import person
 from tests.rooms.relay.scenes import World, card_of, peer_of
 
 from linnet.core.ids import EventId
 from linnet.event.event import Verified
 from linnet.rooms.relay.access_control import Caller
-from linnet.rooms.relay.pending_events import BYTES, SHARE, Origin, PendingEvent, PendingEvents
-from linnet.testing.rooms import person
+from linnet.rooms.relay.ingest import BYTES, SHARE, Origin, PendingEvent, PendingEvents
 
 WORLD = World()
 CARD = card_of("ann")
@@ -28,8 +28,10 @@ def test_an_event_waits_for_all_that_it_names() -> None:
     unit = said()
     assert pending.add(PendingEvent(unit, CARD, origin(), (ONE, TWO)))
     assert pending.waiting_for(ONE) == [unit.events[0]]
-    assert pending.take_ready(ONE) == []
-    (ready,) = pending.take_ready(TWO)
+    pending.settle(ONE)
+    assert not pending.ready
+    pending.settle(TWO)
+    (ready,) = pending.ready
     assert ready.verified is unit
     assert (len(pending), pending.get(unit.head)) == (0, None)
 
@@ -42,7 +44,8 @@ def test_what_cannot_be_had_is_waited_for_no_longer() -> None:
     lost = pending.give_up([ONE])
     assert [each.verified for each in lost] == units[:2]
     assert list(lost[1].missing) == [ONE, TWO]
-    assert [each.verified for each in pending.take_ready(TWO)] == units[2:]
+    pending.settle(TWO)
+    assert [each.verified for each in pending.ready] == units[2:]
 
 
 def test_one_peer_has_a_part_of_the_places_and_all_have_an_end() -> None:
@@ -53,7 +56,7 @@ def test_one_peer_has_a_part_of_the_places_and_all_have_an_end() -> None:
     }
     assert 8 // SHARE == 2
     assert taken == {who: [True, True, False] for who in ("ann", "ben", "cyd", "dan")} | {"eve": [False] * 3}
-    pending.take_ready(ONE)
+    pending.settle(ONE)
     assert pending.add(PendingEvent(said(), CARD, origin(), (ONE,)))
 
 

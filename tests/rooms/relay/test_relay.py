@@ -9,18 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.rooms.chronicle import person
 from tests.rooms.relay.scenes import NOW, OPEN, Station, World, card_of, peer_of
 
 from linnet.core.effects import AfterCommit, Send
 from linnet.core.ids import Contact, EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
-from linnet.delivery.causal_messages import Beyond, Given, Want
-from linnet.event.event import MESSAGE, Tail, Unverified
+from linnet.delivery.messages import Given, Want
+from linnet.event.event import MESSAGE, Spot, Tail, Unverified
 from linnet.event.signing import decode_unit, recall_unit, sign_unit
 from linnet.rooms.commands import AskRelay
 from linnet.rooms.config import RelayPolicy
-from linnet.rooms.content import NAME, POWER, Membership, Power
+from linnet.rooms.event_types import NAME, POWER, Membership, Power
 from linnet.rooms.messages import (
     AskControl,
     ControlPage,
@@ -38,29 +39,15 @@ from linnet.rooms.messages import (
 )
 from linnet.rooms.relay.admission import AdmissionDue, LingerDue
 from linnet.rooms.relay.control_fetch import FetchDue
+from linnet.rooms.relay.event_cache import ExpiryDue
 from linnet.rooms.relay.forwarding import ForwardDue
 from linnet.rooms.relay.relay import SweepDue
-from linnet.rooms.relay.retention import ExpiryDue
 from linnet.store.sqlite import SqliteStore
-from linnet.testing.rooms import person
 from linnet.trace.records import Kind, Record
 
 
-def test_what_is_sent_to_one_relay_is_read_at_another() -> None:
-    world = World("r0", "r1")
-    world.link("r0", "ann")
-    hello = world.say("ann")
-    (outcome,) = world.send("r0", "ann", hello)
-    epoch = world.station("r0").relay.epoch
-    assert (outcome.event, outcome.reason, outcome.missing) == (hello.id, None, ())
-    assert outcome.cursor == RelayCursor(epoch, world.station("r0").store.log.end())
-    world.link("r1", "ben")
-    assert world.said(world.resync("r1", "ben")) == [b"hello"]
-
-
 def test_an_answer_waits_for_the_commit() -> None:
-    world = World("r0")
-    world.link("r0", "ann")
+    world = World("r0", met=("ann",))
     unit = world.unit(world.say("ann"))
     station = world.station("r0")
     send = RelaySend(world.room, 9, (unit,), (card_of("ann"),))
@@ -77,8 +64,7 @@ def test_an_answer_waits_for_the_commit() -> None:
 
 
 def test_only_control_events_are_outside_the_cache() -> None:
-    world = World("r0")
-    world.link("r0", "ann")
+    world = World("r0", met=("ann",))
     world.send("r0", "ann", world.say("ann"), world.chronicle.sign("ann", NAME, "", b"tea", world.control))
     log = world.station("r0").store.log
     kinds = {recall_unit(decode_unit(entry.raw)).events[0].kind for _, entry in log.read(world.room, 0, 1000)}
@@ -120,8 +106,7 @@ def test_an_event_sent_to_two_relays_makes_no_loop() -> None:
 
 def test_origin_is_the_link_and_not_the_author() -> None:
     """A relay forwards what a member brings, whoever wrote it; and no forward of a relay."""
-    world = World("r0", "r1", "r2")
-    world.link("r0", "ben")
+    world = World("r0", "r1", "r2", met=("ben",))
     hello = world.say("ann")
     assert world.send("r0", "ben", hello)[0].reason is None
     sent = [each for each in world.station("r0").noted(Kind.SENT) if each.event == hello.id]
@@ -129,16 +114,14 @@ def test_origin_is_the_link_and_not_the_author() -> None:
 
 
 def test_a_member_may_not_forward_as_a_relay() -> None:
-    world = World("r0")
-    world.link("r0", "ann")
+    world = World("r0", met=("ann",))
     unit = world.unit(world.say("ann"))
     (taken,) = world.tell("r0", "ann", RelayForward(world.room, 4, (unit,), ()))
     assert taken == RelayTaken(world.room, 4, (), Reason.NOT_A_RELAY)
 
 
 def test_forwarding_goes_on_after_an_outage_and_a_restart() -> None:
-    world = World("r0", "r1")
-    world.link("r0", "ann")
+    world = World("r0", "r1", met=("ann",))
     world.part("r0", "r1")
     for number in range(5):
         world.send("r0", "ann", world.say("ann", b"%d" % number))
@@ -153,9 +136,7 @@ def test_forwarding_goes_on_after_an_outage_and_a_restart() -> None:
 
 
 def test_a_resync_returns_exactly_what_lies_past_the_cursor() -> None:
-    world = World("r0")
-    world.link("r0", "ann")
-    world.link("r0", "ben")
+    world = World("r0", met=("ann", "ben"))
     cursors = [world.send("r0", "ann", world.say("ann", b"%d" % n))[0].cursor for n in range(4)]
     assert world.said(world.resync("r0", "ben", cursors[1])) == [b"2", b"3"]
     last = world.resync("r0", "ben", cursors[3])
@@ -163,8 +144,7 @@ def test_a_resync_returns_exactly_what_lies_past_the_cursor() -> None:
 
 
 def test_pages_are_bounded_and_ascend() -> None:
-    world = World("r0")
-    world.link("r0", "ann")
+    world = World("r0", met=("ann",))
     world.send("r0", "ann", *(world.say("ann", b"%d" % n) for n in range(7)))
     ids, cursor, more = [], None, True
     while more:
@@ -226,8 +206,7 @@ def test_a_peer_that_switches_relays_misses_nothing() -> None:
 
 @pytest.mark.parametrize("skew", [-10_000_000, 10_000_000])
 def test_the_clocks_of_peers_do_not_matter(skew: int) -> None:
-    world = World("r0")
-    world.link("r0", "ann")
+    world = World("r0", met=("ann",))
     before = world.resync("r0", "ann")
     odd = world.chronicle.sign("ann", MESSAGE, None, b"odd", world.control, time=skew)
     world.send("r0", "ann", odd, world.say("ann", b"even"))
@@ -242,9 +221,7 @@ def test_the_clocks_of_peers_do_not_matter(skew: int) -> None:
 
 
 def test_a_ban_stops_resync_and_get_at_once_also_of_what_was_cached_before() -> None:
-    world = World("r0")
-    for who in ("ann", "ben"):
-        world.link("r0", who)
+    world = World("r0", met=("ann", "ben"))
     hello = world.say("ann")
     world.send("r0", "ann", hello)
     assert world.said(world.resync("r0", "ben")) == [b"hello"]
@@ -259,9 +236,7 @@ def test_a_ban_stops_resync_and_get_at_once_also_of_what_was_cached_before() -> 
 
 
 def test_who_is_banned_sends_nothing() -> None:
-    world = World("r0")
-    for who in ("ann", "ben"):
-        world.link("r0", who)
+    world = World("r0", met=("ann", "ben"))
     stale = world.control
     world.send("r0", "ann", world.membership("ann", "ben", Membership.BAN))
     old = world.say("ben", b"from before", stale)
@@ -273,8 +248,7 @@ def test_who_is_banned_sends_nothing() -> None:
 
 
 def test_who_is_no_member_reads_and_sends_nothing() -> None:
-    world = World("r0")
-    world.link("r0", "ann")
+    world = World("r0", met=("ann",))
     hello = world.say("ann")
     world.send("r0", "ann", hello)
     greeted = world.tell("r0", "eve", world.greet("eve"))
@@ -326,22 +300,8 @@ def test_a_forged_join_is_none() -> None:
     assert world.resync("r0", "cyd").reason is Reason.NOT_A_MEMBER
 
 
-def test_the_newcomer_joins_at_the_relay() -> None:
-    world = World("r0")
-    world.link("r0", "ann")
-    world.send("r0", "ann", world.membership("ann", "cyd", Membership.INVITE), world.say("ann"))
-    (page,) = world.tell("r0", "cyd", AskControl(world.room, 1, (), None, card_of("cyd")))
-    assert isinstance(page, ControlPage)
-    assert page.units == world.control_units()
-    join = world.membership("cyd", "cyd", Membership.JOIN)
-    assert world.send("r0", "cyd", join)[0].reason is None
-    assert world.said(world.resync("r0", "cyd")) == [b"hello"]
-
-
 def test_power_that_was_lowered_is_gone() -> None:
-    world = World("r0")
-    for who in ("ann", "ben"):
-        world.link("r0", who)
+    world = World("r0", met=("ann", "ben"))
     high = Power(users={person("ben").author: 100}, events={NAME: 100})
     world.send("r0", "ann", world.act("ann", POWER, "", high))
     stale = world.control
@@ -354,8 +314,7 @@ def test_power_that_was_lowered_is_gone() -> None:
 
 
 def test_a_relay_adds_no_relay_and_nobody_hears_it_speak() -> None:
-    world = World("r0", "r1")
-    world.link("r0", "ann")
+    world = World("r0", "r1", met=("ann",))
     for event in (
         world.say("r1", b"I relay"),
         world.chronicle.member("r1", "dan", Membership.INVITE, world.control),
@@ -412,8 +371,7 @@ def test_a_relay_that_is_full_takes_no_room() -> None:
 
 
 def test_a_relay_that_is_dropped_stops_and_forgets_and_leaves() -> None:
-    world = World("r0", "r1")
-    world.link("r0", "ann")
+    world = World("r0", "r1", met=("ann",))
     hello = world.say("ann")
     world.send("r0", "ann", hello)
     world.name_relay("r0", active=False)
@@ -437,8 +395,7 @@ def test_a_relay_that_is_dropped_stops_and_forgets_and_leaves() -> None:
 
 
 def test_a_sweep_goes_on_after_a_restart() -> None:
-    world = World("r0")
-    world.link("r0", "ann")
+    world = World("r0", met=("ann",))
     world.send("r0", "ann", world.say("ann"))
     world.name_relay("r0", active=False)
     world.send("r0", "ann", world.chronicle.event(world.control[0]))
@@ -457,15 +414,12 @@ def test_a_sweep_goes_on_after_a_restart() -> None:
 
 
 def test_everything_survives_a_restart() -> None:
-    world = World("r0")
-    for who in ("ann", "ben"):
-        world.link("r0", who)
+    world = World("r0", met=("ann", "ben"))
     hello = world.say("ann")
     before = world.send("r0", "ann", hello)[0].cursor
     report, epoch = world.station("r0").relay.examine(), world.station("r0").relay.epoch
     world.restart("r0")
-    for who in ("ann", "ben"):
-        world.link("r0", who)
+    world.link("r0", "ann", "ben")
     relay = world.station("r0").relay
     assert relay.epoch == epoch
     assert relay.examine().rooms[0].kept_bytes == report.rooms[0].kept_bytes
@@ -499,8 +453,7 @@ def test_an_sqlite_store_does_as_well(tmp_path: Path) -> None:
 
 
 def test_a_relay_that_lost_its_store_says_so() -> None:
-    world = World("r0")
-    world.link("r0", "ann")
+    world = World("r0", met=("ann",))
     page = world.resync("r0", "ann")
     assert page.next is not None
     foreign = RelayCursor(b"unheard.", page.next.position)
@@ -576,14 +529,6 @@ def test_a_greeting_is_answered_with_how_far_the_relay_is() -> None:
     assert world.tell("r0", "ben", replace(world.greet("ben"), answer=True)) == []
 
 
-def test_what_is_nothing_for_relays_is_recorded() -> None:
-    world = World("r0")
-    world.tell("r0", "ann", Beyond(world.room, 1, ()))
-    assert world.station("r0").records[-1] == Record(
-        Kind.REJECTED, world.room, peer=peer_of("ann"), reason=Reason.UNSUPPORTED, note="Beyond"
-    )
-
-
 def test_timers_of_rooms_that_are_gone_do_nothing() -> None:
     station, room = World("r0").station("r0"), TopicId(b"y" * 32)
     kinds = (AdmissionDue, ExpiryDue, FetchDue, LingerDue, SweepDue)
@@ -596,4 +541,4 @@ def test_timers_of_rooms_that_are_gone_do_nothing() -> None:
 
 def _signed(world: World, tail: Tail) -> Unverified:
     ann = person("ann")
-    return sign_unit(ann.device, world.room, ann.author, ann.card.device, 90, None, (tail,)).unit
+    return sign_unit(ann.device, Spot(world.room, ann.author, ann.card.device, 90, None), (tail,)).unit

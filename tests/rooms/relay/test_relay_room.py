@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-from tests.rooms.relay.scenes import OPEN, Station, World, peer_of
+from tests.rooms.chronicle import Chronicle
+from tests.rooms.relay.scenes import World, peer_of
 
-from linnet.core.effects import Hold
-from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
-from linnet.rooms.content import Membership
+from linnet.rooms.commands import RelayStatus, RoomStatus
+from linnet.rooms.event_types import Membership
 from linnet.rooms.messages import RelaySend, RelayTaken, ResyncPage
-from linnet.rooms.results import RelayStatus, RoomStatus
-from linnet.testing.rooms import Chronicle
 from linnet.trace.records import Kind
 
 
 def test_how_a_room_stands() -> None:
-    world = World("r0", "r1")
-    world.link("r0", "ann")
+    world = World("r0", "r1", met=("ann",))
     world.send("r0", "ann", world.say("ann"))
     world.join("cyd")
     world.send("r0", "ann", world.say("ann"))
@@ -43,8 +39,7 @@ def test_how_a_room_stands() -> None:
 
 
 def test_rooms_do_not_see_each_other() -> None:
-    world = World("r0")
-    world.link("r0", "ann")
+    world = World("r0", met=("ann",))
     world.send("r0", "ann", world.say("ann", b"here"))
     second = World()
     second.chronicle = Chronicle("ann", room=1)
@@ -68,15 +63,6 @@ def test_rooms_do_not_see_each_other() -> None:
     assert {status.room for status in world.station("r0").relay.status()} == {world.room, second.room}
 
 
-def test_links_to_the_other_relays_are_held_after_a_restart() -> None:
-    world = World("r0", "r1")
-    station = world.station("r0")
-    station.boot()
-    station.relay.start(world.now)
-    purpose = f"relay {world.room.hex()[:16]}"
-    assert Hold(peer_of("r1"), ("tls://r1:1",), purpose) in station.out.take()
-
-
 def test_a_relay_that_was_dropped_while_it_was_away_stops_when_it_learns_it() -> None:
     world = World("r0", "r1")
     world.part("r0", "r1")
@@ -94,8 +80,7 @@ def test_a_relay_that_was_dropped_while_it_was_away_stops_when_it_learns_it() ->
 
 
 def test_what_waits_when_it_is_dropped_is_refused() -> None:
-    world = World("r0")
-    world.link("r0", "ann")
+    world = World("r0", met=("ann",))
     world.join("cyd")
     before = len(world.inbox[peer_of("ann")])
     waiting = world.say("ann")
@@ -109,24 +94,8 @@ def test_what_waits_when_it_is_dropped_is_refused() -> None:
     assert reasons[waiting.id] is Reason.NOT_A_RELAY
 
 
-def test_a_full_relay_evicts_in_the_room_that_grows() -> None:
-    world = World("r0", config=replace(OPEN, total_bytes=1500))
-    world.link("r0", "ann")
-    outcomes = world.send("r0", "ann", *(world.say("ann", b"%d" % n + b"." * 200) for n in range(5)))
-    assert all(each.cursor is not None for each in outcomes)
-    report = world.station("r0").relay.examine().rooms[0]
-    assert report.kept_bytes <= 1500
-    assert report.evicted == 5 - report.kept_events > 0
-    assert {each.reason for each in world.station("r0").noted(Kind.EVICTED)} == {Reason.QUOTA}
-
-
-def test_an_unknown_topic_is_not_served() -> None:
-    assert not Station("r0").relay.serves(TopicId(b"o" * 32))
-
-
 def test_a_relay_whose_person_is_put_out_stops() -> None:
-    world = World("r0")
-    world.link("r0", "ann")
+    world = World("r0", met=("ann",))
     world.send("r0", "ann", world.membership("ann", "r0", Membership.LEAVE))
     assert not world.station("r0").relay.serves(world.room)
     published = world.station("r0").noted(Kind.PUBLISHED)

@@ -6,13 +6,12 @@ from msgspec.structs import replace
 from tests.rooms.relay.scenes import OPEN, World
 
 from linnet.core.reasons import Reason
-from linnet.rooms.relay.retention import ExpiryDue
+from linnet.rooms.relay.event_cache import ExpiryDue
 from linnet.trace.records import Kind
 
 
 def test_the_rooms_state_says_for_all_relays() -> None:
-    world = World("r0", "r1")
-    world.link("r0", "ann")
+    world = World("r0", "r1", met=("ann",))
     world.send("r0", "ann", world.keep_for(60_000), world.say("ann"))
     for name in ("r0", "r1"):
         assert world.station(name).timers[ExpiryDue(world.room)] <= 60.1
@@ -26,8 +25,7 @@ def test_the_rooms_state_says_for_all_relays() -> None:
 
 
 def test_it_is_kept_to_the_very_end_and_not_longer() -> None:
-    world = World("r0", config=replace(OPEN, max_lifetime=60.0))
-    world.link("r0", "ann")
+    world = World("r0", config=replace(OPEN, max_lifetime=60.0), met=("ann",))
     world.send("r0", "ann", world.say("ann"))
     world.now += 60
     assert world.said(world.resync("r0", "ann")) == [b"hello"]
@@ -35,26 +33,8 @@ def test_it_is_kept_to_the_very_end_and_not_longer() -> None:
     assert world.said(world.resync("r0", "ann")) == []
 
 
-def test_the_timer_removes_it_and_looks_for_the_next() -> None:
-    world = World("r0", config=replace(OPEN, max_lifetime=60.0))
-    world.link("r0", "ann")
-    world.send("r0", "ann", world.say("ann"))
-    world.now += 10
-    world.send("r0", "ann", world.say("ann"))
-    start = world.now
-    world.now -= 10
-    world.fire("r0", ExpiryDue)
-    station = world.station("r0")
-    assert len(station.noted(Kind.EXPIRED)) == 1
-    world.fire("r0", ExpiryDue)
-    assert len(station.noted(Kind.EXPIRED)) == 2
-    assert 60 <= world.now - start < 60.1
-    assert ExpiryDue(world.room) not in station.timers
-
-
 def test_nothing_expires_where_the_room_wants_that() -> None:
-    world = World("r0", config=replace(OPEN, max_lifetime=60.0))
-    world.link("r0", "ann")
+    world = World("r0", config=replace(OPEN, max_lifetime=60.0), met=("ann",))
     world.send("r0", "ann", world.keep_for(None), world.say("ann"))
     world.now += 10**7
     station = world.station("r0")
@@ -63,9 +43,7 @@ def test_nothing_expires_where_the_room_wants_that() -> None:
 
 
 def test_only_who_has_the_power_changes_it() -> None:
-    world = World("r0")
-    for who in ("ann", "ben"):
-        world.link("r0", who)
+    world = World("r0", met=("ann", "ben"))
     before = world.control
     short = world.chronicle.sign("ben", "retention", "", b"\x91\x01", before)
     assert world.send("r0", "ben", short)[0].reason is Reason.NO_POWER

@@ -10,8 +10,9 @@ from tests.rooms.relay.scenes import OPEN, World
 from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Outbox
+from linnet.rooms.chunk_store import StoredChunks
 from linnet.rooms.messages import ChunkIs, ChunkPut, ChunkTaken, ChunkWant
-from linnet.rooms.relay.stored_chunks import SPACE, StoredChunks
+from linnet.sim.nemesis.open_node import DamageableStore
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 
@@ -30,7 +31,7 @@ def test_a_piece_is_kept_under_its_hash_over_a_restart() -> None:
     again = StoredChunks(ROOM, store.cells, 10_000, Outbox())
     assert again.bytes == 4096
     want = ChunkWant(ROOM, (chunk.digest, bytes(32)))
-    assert again.get(want, 0.0) == [
+    assert again.give(want, 0.0) == [
         ChunkIs(ROOM, chunk.digest, b"piece", None),
         ChunkIs(ROOM, bytes(32), None, Reason.NOT_HELD),
     ]
@@ -41,7 +42,7 @@ def test_a_piece_that_is_not_what_it_is_called_is_refused() -> None:
     wrong = ChunkPut(ROOM, bytes(32), b"piece")
     chunks = StoredChunks(ROOM, store.cells, 10_000, Outbox())
     assert chunks.put(wrong, 1.0) == ChunkTaken(ROOM, bytes(32), Reason.MALFORMED)
-    assert list(store.cells.scan(SPACE)) == []
+    assert list(store.cells.scan(StoredChunks.data_space)) == []
 
 
 def test_small_pieces_count_too_and_the_quota_holds() -> None:
@@ -57,19 +58,18 @@ def test_pieces_expire_as_events_do() -> None:
     chunks = StoredChunks(ROOM, store.cells, 10**6, out)
     chunks.put(put(b"newer"), 6.0)
     assert chunks.oldest == 5.0
-    assert chunks.get(ChunkWant(ROOM, (put(b"new").digest,)), 5.5)[0].reason is Reason.NOT_HELD
+    assert chunks.give(ChunkWant(ROOM, (put(b"new").digest,)), 5.5)[0].reason is Reason.NOT_HELD
     gone = Record(Kind.EXPIRED, ROOM, bytes=4096, reason=Reason.RETENTION, note="chunk")
     assert chunks.expire_before(5.5)
     assert out.take() == [gone]
     assert not chunks.expire_before(5.5)
     assert out.take() == []
     assert (chunks.oldest, chunks.bytes) == (6.0, 4096)
-    assert [key for key, _ in store.cells.scan(SPACE)] == [ROOM + put(b"newer").digest]
+    assert [key for key, _ in store.cells.scan(StoredChunks.data_space)] == [ROOM + put(b"newer").digest]
 
 
 def test_only_members_put_and_get() -> None:
-    world = World("r0", config=replace(OPEN, chunk_bytes=4096))
-    world.link("r0", "ann")
+    world = World("r0", config=replace(OPEN, chunk_bytes=4096), met=("ann",))
     chunk = put(b"piece", world.room)
     assert world.tell("r0", "ann", chunk) == [ChunkTaken(world.room, chunk.digest, None)]
     world.link("r0", "ben")
@@ -84,3 +84,17 @@ def test_only_members_put_and_get() -> None:
         ChunkTaken(world.room, put(b"more").digest, Reason.QUOTA)
     ]
     assert world.station("r0").records[-1].reason is Reason.QUOTA
+
+
+def test_a_damaged_piece_is_held_no_more_and_taken_again() -> None:
+    store, out = DamageableStore(), Outbox()
+    chunk = put(b"piece")
+    chunks = StoredChunks(ROOM, store.cells, 10_000, out)
+    chunks.put(chunk, 1.0)
+    store.cells.spoil(StoredChunks.data_space, ROOM + chunk.digest)
+    want = ChunkWant(ROOM, (chunk.digest,))
+    assert chunks.give(want, 0.0) == [ChunkIs(ROOM, chunk.digest, None, Reason.NOT_HELD)]
+    assert out.take() == [Record(Kind.DROPPED, ROOM, bytes=4096, reason=Reason.DAMAGED, note="chunk")]
+    assert chunks.bytes == 0
+    assert chunks.put(chunk, 2.0) == ChunkTaken(ROOM, chunk.digest, None)
+    assert chunks.give(want, 0.0) == [ChunkIs(ROOM, chunk.digest, b"piece", None)]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from tests.rooms.relay.scenes import OPEN, Station, World, card_of, peer_of
+from tests.rooms.chronicle import person
+from tests.rooms.relay.scenes import Station, World, card_of, peer_of
 
 from linnet.core.errors import RemoteError
 from linnet.core.reasons import Reason
-from linnet.rooms.config import RoomsConfig
-from linnet.rooms.content import Membership
+from linnet.rooms.event_types import Membership
 from linnet.rooms.messages import RoomReceipt
-from linnet.rooms.receipt import sign_room_receipt
-from linnet.rooms.relay.stored_receipts import StoredReceipts
-from linnet.testing.rooms import person
+from linnet.rooms.receipts import StoredReceipts, sign_room_receipt
 from linnet.trace.records import Kind
 
 WORLD = World()
@@ -24,7 +22,7 @@ def receipt(who: str, at_ms: int = 1, world: World = WORLD) -> RoomReceipt:
 
 
 def kept(station: Station, most: int = 10) -> StoredReceipts:
-    return StoredReceipts(WORLD.room, station.context, RoomsConfig(), most)
+    return StoredReceipts(WORLD.room, station.context, most)
 
 
 def test_the_latest_of_each_device_over_a_restart() -> None:
@@ -75,9 +73,7 @@ def test_receipts_of_those_who_left_are_forgotten() -> None:
 
 
 def test_only_members_give_and_bring_them_and_other_relays_get_them_once() -> None:
-    world = World("r0", "r1")
-    for who in ("ann", "ben"):
-        world.link("r0", who)
+    world = World("r0", "r1", met=("ann", "ben"))
     world.tell("r0", "ann", receipt("ben", world=world))  # passed on by another member
     world.tell("r0", "eve", world.greet("eve"))
     world.tell("r0", "eve", receipt("ann", world=world))
@@ -95,11 +91,3 @@ def test_only_members_give_and_bring_them_and_other_relays_get_them_once() -> No
         world.unlink(name, "ann")
         world.link(name, "ann")
         assert world.resync(name, "ann").receipts == ()
-
-
-def test_receipts_are_bounded_by_the_configuration() -> None:
-    world = World("r0", config=replace(OPEN, receipts=1))
-    for who in ("ann", "ben"):
-        world.link("r0", who)
-        world.tell("r0", who, receipt(who, world=world))
-    assert world.station("r0").noted(Kind.REJECTED, "receipt")[-1].reason is Reason.TOO_MANY

@@ -5,7 +5,7 @@ from __future__ import annotations
 from linnet.core.ids import AuthorId, EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.rooms.messages import Tombstone
-from linnet.rooms.relay.event_cache import GoneEvent, Tombstones
+from linnet.rooms.relay.event_index import GoneEvent, Tombstones
 from linnet.store.memory import MemoryStore
 
 ROOM = TopicId(b"r" * 32)
@@ -28,7 +28,7 @@ def test_they_are_remembered_over_a_restart_up_to_a_number() -> None:
     again = Tombstones(ROOM, store.cells, 3)
     for stones in (first, again):
         assert [stones.reason(event(number)) for number in range(5)] == [None, None, *[Reason.RETENTION] * 3]
-        assert (len(stones), stones.next) == (3, 5)
+        assert (len(stones._gone), stones.next) == (3, 5)
     assert Tombstones(TopicId(b"s" * 32), store.cells, 3).reason(event(4)) is None
 
 
@@ -52,7 +52,7 @@ def test_whoever_was_there_before_they_went_has_not_been_told() -> None:
 def test_none_are_kept_if_none_are_wanted() -> None:
     stones = Tombstones(ROOM, MemoryStore().cells, 0)
     stones.add(gone(1))
-    assert (len(stones), stones.first_untold(0), stones.page_of(ANN, 0, 9)) == (0, 0, ([], 0))
+    assert (len(stones._gone), stones.first_untold(0), stones.page_of(ANN, 0, 9)) == (0, 0, ([], 0))
 
 
 def test_all_can_be_forgotten() -> None:
@@ -60,4 +60,4 @@ def test_all_can_be_forgotten() -> None:
     stones = Tombstones(ROOM, store.cells, 9)
     stones.add(gone(1))
     stones.clear()
-    assert len(Tombstones(ROOM, store.cells, 9)) == 0
+    assert len(Tombstones(ROOM, store.cells, 9)._gone) == 0

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linnet.core.ids import AuthorId, TopicId
-from linnet.rooms.relay.usage import Budget, Share, Usage
+from linnet.rooms.relay.event_index import Budget, Share, Usage
 from linnet.store.memory import MemoryStore
 
 ROOM = TopicId(b"r" * 32)

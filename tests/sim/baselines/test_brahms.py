@@ -4,9 +4,9 @@ from collections import Counter
 from random import Random
 
 from linnet.core.ids import PeerId
+from linnet.sim.attacks.sampling import AttackBench, AttackPlan, brahms
 from linnet.sim.baselines.brahms import Brahms, BrahmsConfig, MinWise
 from linnet.sim.baselines.gossip import fresh
-from linnet.sim.sampling_attacks import AttackBench, AttackPlan, brahms
 
 CONFIG = BrahmsConfig(view=20, samples=20)
 

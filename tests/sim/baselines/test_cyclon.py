@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linnet.core.ids import PeerId
-from linnet.sim.baselines.cyclon import Cyclon
+from linnet.sim.attacks.sampling import AttackBench, AttackPlan, cyclon
 from linnet.sim.baselines.gossip import Ask, Entry, fresh
-from linnet.sim.sampling_attacks import AttackBench, AttackPlan, cyclon
+from linnet.sim.baselines.view_exchange import Cyclon
 
 
 def peer(number: int) -> PeerId:

@@ -5,11 +5,11 @@ from random import Random
 import pytest
 
 from linnet.core.ids import PeerId
-from linnet.overlay.trackerless.config import TrackerlessConfig
+from linnet.overlay.gossip.config import TrackerlessConfig
+from linnet.sim.attacks.sampling import brahms, cyclon, jelasity, shipped
 from linnet.sim.baselines.brahms import BrahmsConfig
 from linnet.sim.baselines.gossip import Entry, Way, fresh
-from linnet.sim.baselines.jelasity import JelasityConfig
-from linnet.sim.sampling_attacks import brahms, cyclon, jelasity, shipped
+from linnet.sim.baselines.view_exchange import JelasityConfig
 
 PEERS = [PeerId(Random(number).randbytes(32)) for number in range(40)]
 WAYS = {

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linnet.core.ids import PeerId
+from linnet.sim.attacks.sampling import AttackBench, AttackPlan, jelasity
 from linnet.sim.baselines.gossip import Entry, fresh
-from linnet.sim.baselines.jelasity import Jelasity, JelasityConfig
-from linnet.sim.sampling_attacks import AttackBench, AttackPlan, jelasity
+from linnet.sim.baselines.view_exchange import Jelasity, JelasityConfig
 
 
 def peer(number: int) -> PeerId:

@@ -4,10 +4,10 @@ from random import Random
 
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
-from linnet.overlay.trackerless.config import TrackerlessConfig
-from linnet.overlay.trackerless.sampling import MOST_PULLS
+from linnet.overlay.gossip.config import TrackerlessConfig
+from linnet.overlay.gossip.peer_sampling import MOST_PULLS
+from linnet.sim.attacks.sampling import Directory, Shipped
 from linnet.sim.baselines.gossip import Ask, fresh
-from linnet.sim.baselines.shipped import Directory, Shipped
 
 PEERS = [PeerId(Random(number).randbytes(32)) for number in range(30)]
 CONFIG = TrackerlessConfig(view=6, answer=6)

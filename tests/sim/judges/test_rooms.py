@@ -3,7 +3,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from linnet.core.ids import AuthorId, EventId
-from linnet.sim.judges.rooms import Member, Message, Outcast, Ruling, Seen, judge_room
+from linnet.sim.judges.rooms import Leaver, Member, Message, Outcast, Ruling, Seen, judge_room
 from linnet.sim.judges.verdict import Rule
 
 
@@ -27,8 +27,9 @@ def rules(
     messages: list[Message] = MESSAGES,
     rulings: list[Ruling] = RULINGS,
     outcasts: tuple[Outcast, ...] = (),
+    leavers: tuple[Leaver, ...] = (),
 ) -> list[Rule]:
-    return [each.rule for each in judge_room(messages, rulings, members, outcasts, "ann")]
+    return [each.rule for each in judge_room(messages, rulings, members, outcasts, "ann", leavers)]
 
 
 def test_members_who_have_all_and_see_what_was_decided_are_no_cause_for_complaint() -> None:
@@ -106,3 +107,18 @@ def test_what_a_revoked_device_said_to_who_could_not_know_is_no_cause_for_compla
     assert rules(member(1, 2, 3, 4), messages=messages) == [Rule.FORBIDDEN]
     unwarned = replace(member(1, 2, 3, 4), unwarned=frozenset({messages[3].id}))
     assert rules(unwarned, messages=messages) == []
+
+
+def test_who_left_has_nothing_that_anybody_said_later() -> None:
+    cid = Leaver("cid", 15.0, frozenset({MESSAGES[0].id}))
+    assert rules(member(1, 2, 3), leavers=(cid,)) == []
+    late = replace(cid, handed=frozenset({MESSAGES[0].id, MESSAGES[1].id}))
+    assert rules(member(1, 2, 3), leavers=(late,)) == [Rule.FORBIDDEN]
+
+
+def test_a_member_who_takes_somebody_for_a_member_that_left_sees_a_wrong_state() -> None:
+    rulings = [*RULINGS, Ruling("membership of cid", "join", 1.0), Ruling("membership of cid", "leave", 5.0)]
+    heard = replace(member(1, 2, 3), state=(*STATE, ("membership of cid", "leave")))
+    unheard = replace(member(1, 2, 3), state=(*STATE, ("membership of cid", "join")))
+    assert rules(heard, rulings=rulings) == []
+    assert rules(unheard, rulings=rulings) == [Rule.STATE]

@@ -2,15 +2,20 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from linnet.core.hello import Hello
 from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
 from linnet.core.inputs import DialFailed
 from linnet.core.reasons import Reason
+from linnet.core.spaces import words_for
 from linnet.core.stores import Entry
 from linnet.peer.interface import Effect, Input
 from linnet.sim.nemesis.budget import Account
+from linnet.sim.nemesis.course import WAYS
 from linnet.sim.nemesis.open_node import DamageableStore, Disk, OpenMachine
 from linnet.store.memory import MemoryStore
+from linnet.trace.columns import ColumnTrace
 
 PEER = PeerId(b"p" * 32)
 GONE = DialFailed(PEER, Reason.CONNECTION_REFUSED)
@@ -93,3 +98,16 @@ def test_an_empty_store_has_nothing_to_damage() -> None:
     store = DamageableStore()
     store.log.damage(Random(1))
     assert store.log.take_damage() == []
+    assert store.cells.damage(Random(1)) is None
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_all_that_nodes_keep_has_words_and_any_of_it_may_be_damaged(way: str) -> None:
+    world = WAYS[way](1, ColumnTrace())
+    world.set_up()
+    world.run(30.0)
+    for store in world._kept.values():
+        spaces = [space for space, held in store.cells._spaces.items() if held]
+        assert [space for space in spaces if words_for(space) == space] == []
+        found = [store.cells.damage(Random(seed)) for seed in range(100)]
+        assert {damage.space for damage in found if damage} <= set(spaces)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from tests.delivery.voices import TOPIC
 from tests.streams.stage import NOW
 
-from linnet.groups.ids import Device
-from linnet.sim.luck import SeededEntropy
+from linnet.groups.labels import Device
+from linnet.sim.seeded_random import SeededEntropy
 from linnet.streams.sealed import owner, reader
 from linnet.streams.sealed.access_request import Request, parse_request, request_text
-from linnet.streams.sealed.owner import Announcement, decode_announcement
-from linnet.streams.sealed.reader import Reading
+from linnet.streams.sealed.owner import Announcement, Place, decode_announcement
 from linnet.streams.sealed.stream_keys import EpochKey, find
+from linnet.streams.sealed.vault import Reading
 from linnet.testing.identities import known_identity
 
 Told = tuple[int, Announcement]
@@ -36,6 +36,10 @@ class Hall:
         self.now = NOW
         self.readings: dict[str, Reading] = {}
 
+    @property
+    def place(self) -> Place:
+        return Place(TOPIC, OWNER, self.number)
+
     def ask(self, name: str) -> Request:
         """A request, by way of its text."""
         self.readings[name] = made = reader.ask(self.readings.get(name), self.entropy, self.now)
@@ -47,12 +51,10 @@ class Hall:
         return self.grant(self.ask(name), from_now)
 
     def grant(self, request: Request, from_now: bool = False) -> Told:
-        return self._out(
-            owner.allow(self.owning, TOPIC, OWNER, request, self.number, from_now, self.entropy, self.now)
-        )
+        return self._out(owner.allow(self.owning, self.place, request, from_now, self.entropy, self.now))
 
     def turn(self) -> Told:
-        return self._out(owner.turn(self.owning, TOPIC, OWNER, self.number, self.entropy, self.now))
+        return self._out(owner.turn(self.owning, self.place, self.entropy, self.now))
 
     def put_out(self, name: str) -> Told:
         self.owning, _ = owner.without(self.owning, lambda each: each == device(name))
@@ -61,7 +63,7 @@ class Hall:
     def hear(self, name: str, *told: Told) -> None:
         for number, announcement in told:
             self.readings[name] = reader.take(
-                self.readings[name], TOPIC, OWNER, number, announcement, device(name), self.now
+                self.readings[name], Place(TOPIC, OWNER, number), announcement, device(name), self.now
             )
 
     def holds(self, name: str) -> list[int]:

@@ -9,8 +9,7 @@ from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import Unreadable
 from linnet.event.event import Event
 from linnet.identity.text import Sort, to_text
-from linnet.peer.interface import Result
-from linnet.sim.identities import seeded_identity
+from linnet.sim.seeded_random import seeded_identity
 from linnet.streams.commands import (
     AllowReader,
     AskToRead,
@@ -22,7 +21,7 @@ from linnet.streams.commands import (
     ReadersAre,
     RequestIs,
 )
-from linnet.streams.options import StorageRule
+from linnet.streams.config import StorageRule
 
 OWNER = "p0"
 
@@ -44,7 +43,7 @@ class Readership:
         )
         assert isinstance(self.seal(), Published)
 
-    def seal(self, who: str = OWNER, policy: Policy | None = None) -> Result:
+    def seal(self, who: str = OWNER, policy: Policy | None = None) -> object:
         return self.village.ask(who, Declare(self.stream, policy or Policy(), sealed=True))
 
     def request(self, who: str) -> str:

@@ -12,7 +12,7 @@ from tests.streams.stage import NOW
 from linnet.core.errors import BadText
 from linnet.core.ids import TopicId
 from linnet.groups.prekeys import bundle_of, make_prekeys
-from linnet.sim.luck import SeededEntropy
+from linnet.sim.seeded_random import SeededEntropy
 from linnet.streams.sealed.access_request import parse_request, request_text
 from linnet.testing.identities import known_identity
 

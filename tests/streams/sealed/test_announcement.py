@@ -10,7 +10,7 @@ from tests.streams.sealed.hall import Hall, device
 from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId, DeviceId
 from linnet.core.limits import BODY_BYTES
-from linnet.groups.ids import Device
+from linnet.groups.labels import Device
 from linnet.streams.sealed.owner import (
     MOST_READERS,
     Announcement,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from tests.streams.sealed.readership import OWNER, Readership
 
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
-from linnet.peer.interface import Command
+from linnet.machine.commands import Declined
+from linnet.peer.interface import AnyCommand
 from linnet.streams.commands import AllowReader, AskToRead, DisallowReader, ListReaders, ReadersAre
 
 
-def declined(scene: Readership, who: str, command: Command) -> Reason:
+def declined(scene: Readership, who: str, command: AnyCommand) -> Reason:
     answer = scene.village.ask(who, command)
     assert isinstance(answer, Declined), answer
     return answer.reason

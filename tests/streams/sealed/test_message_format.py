@@ -15,10 +15,10 @@ from tests.delivery.voices import TOPIC, Voice
 from linnet.core.errors import MalformedMessage, Refused, RemoteError
 from linnet.core.ids import AuthorId, DeviceId, TopicId
 from linnet.core.reasons import Reason
-from linnet.event.event import Event
+from linnet.event.event import Event, Spot
 from linnet.event.signing import message_tail
-from linnet.sim.luck import SeededEntropy
-from linnet.streams.sealed.message_format import LONGEST, Chain, is_sealed, open_event, read_clear, seal_tails
+from linnet.sim.seeded_random import SeededEntropy
+from linnet.streams.sealed.message_format import LONGEST, is_sealed, open_event, read_clear, seal_tails
 from linnet.streams.sealed.stream_keys import EpochKey
 
 ENTROPY = SeededEntropy(1, "envelope")
@@ -31,7 +31,7 @@ def epoch_of(voice: Voice, number: int = 4) -> EpochKey:
 def sealed(voice: Voice, *bodies: bytes) -> tuple[Event, ...]:
     """A burst of the voice's chain, signed."""
     identity = voice.identity
-    chain = Chain(TOPIC, identity.author, identity.card.device, voice.next, voice.prev)
+    chain = Spot(TOPIC, identity.author, identity.card.device, voice.next, voice.prev)
     tails = [message_tail(body, 1000) for body in bodies]
     return voice.sign(seal_tails(tails, chain, epoch_of(voice), 9, ENTROPY)).events
 
@@ -114,7 +114,7 @@ def test_what_is_no_clear_part_is_refused(clear: bytes) -> None:
 
 def test_the_bytes_of_a_message_stay_as_they_are() -> None:
     """Known answer: other versions must open it."""
-    chain = Chain(TOPIC, AuthorId(b"a" * 32), DeviceId(b"d" * 8), 5, None)
+    chain = Spot(TOPIC, AuthorId(b"a" * 32), DeviceId(b"d" * 8), 5, None)
     key = EpochKey(DeviceId(b"d" * 8), 2, bytes(range(32)), 0.0)
     (tail,) = seal_tails([message_tail(b"rain", 1000)], chain, key, 3, lambda count: b"\x07" * count)
     assert (tail.clear or b"").hex() == "0100000002000000000000000307070707"

@@ -14,7 +14,7 @@ from linnet.delivery.gap_repair import GapRepair
 from linnet.delivery.items import Item, Unreadable
 from linnet.event.event import Event
 from linnet.streams.commands import Subscribe
-from linnet.streams.policy import Governance
+from linnet.streams.ingest import Governance
 from linnet.streams.sealed.reader import MAX_EVENTS, Opening
 from linnet.streams.sealed.sealed_stream import Sealed
 from linnet.streams.subscribe import Readers

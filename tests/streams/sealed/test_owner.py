@@ -18,10 +18,8 @@ from linnet.streams.sealed.owner import MOST_READERS, Sort, is_due
 def allowed(hall: Hall, request: object, topic: TopicId = TOPIC) -> owner.Step:
     return owner.allow(
         hall.owning,
-        topic,
-        OWNER,
+        owner.Place(topic, OWNER, hall.number),
         request,  # type: ignore[arg-type]
-        hall.number,
         False,
         hall.entropy,
         hall.now,

@@ -12,12 +12,13 @@ from tests.streams.sealed.hall import OWNER, Hall, Told, device
 from linnet.core.errors import RemoteError
 from linnet.core.ids import DeviceId
 from linnet.core.reasons import Reason
-from linnet.groups.ids import Device
-from linnet.groups.two_party import receive
+from linnet.groups.labels import Device
+from linnet.groups.two_party import Incoming, receive
 from linnet.streams.sealed import reader
 from linnet.streams.sealed.message_format import Clear
-from linnet.streams.sealed.owner import context_of, party_of
-from linnet.streams.sealed.reader import Reading, follows, stands_alone, why_not
+from linnet.streams.sealed.owner import Place, context_of, party_of
+from linnet.streams.sealed.reader import follows, stands_alone, why_not
+from linnet.streams.sealed.vault import Reading
 
 
 def clear(epoch: int, announced: int) -> Clear:
@@ -112,7 +113,7 @@ def test_another_device_of_the_owner_cannot_bar_anyone() -> None:
     _, foreign = hall.put_out("ben")
     ben = hall.readings["ben"]
     other = Device(OWNER.author, DeviceId(b"x" * 8))
-    assert reader.take(ben, TOPIC, other, 99, foreign, device("ben"), hall.now) is ben
+    assert reader.take(ben, Place(TOPIC, other, 99), foreign, device("ben"), hall.now) is ben
 
 
 def test_a_message_for_one_opens_for_no_other() -> None:
@@ -154,17 +155,9 @@ def test_a_thief_of_a_reader_opens_no_announcement_of_before() -> None:
     for number, announcement in told:
         context = context_of(TOPIC, OWNER, device("ben"), announcement.epoch)
         message = announcement.messages[device("ben")]
+        came = Incoming(party_of(TOPIC, OWNER), announcement.identity, context, message)
         with pytest.raises(RemoteError):
-            receive(
-                stolen.channel,
-                stolen.prekeys,
-                {},
-                party_of(TOPIC, OWNER),
-                announcement.identity,
-                context,
-                message,
-                hall.now,
-            )
+            receive(stolen.channel, stolen.prekeys, {}, came, hall.now)
         assert number <= (hall.readings["ben"].last or 0)
 
 
@@ -176,7 +169,9 @@ def test_a_thief_of_a_reader_reads_on_until_it_is_let_in_anew() -> None:
 
     def listens(told: Told) -> None:
         thief = hall.readings["thief"]
-        hall.readings["thief"] = reader.take(thief, TOPIC, OWNER, *told, device("ben"), hall.now)
+        hall.readings["thief"] = reader.take(
+            thief, Place(TOPIC, OWNER, told[0]), told[1], device("ben"), hall.now
+        )
 
     told = hall.turn()
     listens(told)

@@ -10,17 +10,17 @@ from tests.streams.stage import NOW, context_of
 
 from linnet.core.errors import Refused
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
 from linnet.delivery.items import Unreadable
-from linnet.event.event import Event, Verified
+from linnet.event.event import Event, Spot, Verified
 from linnet.event.signing import message_tail
 from linnet.identity.cards import revoke
 from linnet.identity.keys import SigningKey
+from linnet.machine.commands import Declined
 from linnet.machine.outbox import Outbox
-from linnet.sim.luck import SeededEntropy
+from linnet.sim.seeded_random import SeededEntropy
 from linnet.streams.commands import Policy
-from linnet.streams.policy import Governance
-from linnet.streams.sealed.message_format import LONGEST, Chain, seal_tails
+from linnet.streams.ingest import Governance
+from linnet.streams.sealed.message_format import LONGEST, seal_tails
 from linnet.streams.sealed.sealed_stream import Sealed
 
 RAIN = message_tail(b"rain", 0)
@@ -33,7 +33,7 @@ def sealed_events(hall: Hall, *bodies: bytes) -> Verified:
     hall.number += len(bodies)
     present = hall.owning.present
     assert present is not None
-    chain = Chain(TOPIC, *OWNER, ann.next, None)
+    chain = Spot(TOPIC, *OWNER, ann.next, None)
     tails = [message_tail(body, 0) for body in bodies]
     return ann.sign(seal_tails(tails, chain, present, hall.owning.last or 0, hall.entropy))
 

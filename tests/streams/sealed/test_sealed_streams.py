@@ -11,12 +11,12 @@ from linnet.core.errors import RemoteError
 from linnet.core.limits import BODY_BYTES
 from linnet.core.reasons import Reason
 from linnet.core.stores import Store
-from linnet.delivery.commands import Declined
 from linnet.delivery.config import DeliveryConfig
 from linnet.event.signing import decode_unit, recall_unit
 from linnet.identity.cards import revoke
 from linnet.identity.keys import SigningKey
-from linnet.sim.luck import SeededEntropy
+from linnet.machine.commands import Declined
+from linnet.sim.seeded_random import SeededEntropy
 from linnet.streams.commands import Declare, Policy, Published, Revoke
 from linnet.streams.sealed.message_format import LONGEST, is_sealed, open_event, read_clear
 from linnet.streams.sealed.vault import GRANTED, OWNING, READING, Vault

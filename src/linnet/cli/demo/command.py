@@ -1,25 +1,24 @@
-"""``linnet demo``: the command."""
+"""``linnet demo``: the command, and watching it run."""
 
 from __future__ import annotations
 
-import contextlib
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from linnet.cli.exits import ExitCode, Failure
-from linnet.cli.options import JsonOption, examples
-from linnet.cli.output import warn
+from linnet.cli.moments import wall_clock
+from linnet.cli.options import JsonOption, with_examples
+from linnet.cli.output import console, warn
 
 if TYPE_CHECKING:
-    from linnet.cli.demo.outcome import Outcome
-    from linnet.cli.demo.story import Plan
-
-EPILOG = examples("linnet demo", "linnet demo --messages 500 --peers 5", "linnet demo --keep run --json")
+    from linnet.cli.demo.story import Outcome, Plan, Progress, Tell
 
 Peers = Annotated[int, typer.Option(min=3, max=64, help="Peers, besides tracker, standby and storage node.")]
 Messages = Annotated[int, typer.Option(min=20, max=1_000_000, help="Messages in all, from two publishers.")]
@@ -30,6 +29,7 @@ Keep = Annotated[
 ]
 
 
+@with_examples("linnet demo", "linnet demo --messages 500 --peers 5", "linnet demo --keep run --json")
 def demo(
     peers: Peers = 8,
     messages: Messages = 2000,
@@ -59,16 +59,14 @@ def _run(plan: Plan, directory: Path, as_json: bool) -> Outcome:
     import asyncio
     import signal
 
-    from linnet.cli.demo.display import display
     from linnet.cli.demo.network import Network
-    from linnet.cli.demo.outcome import Outcome
-    from linnet.cli.demo.story import Story
+    from linnet.cli.demo.story import Outcome, Story
     from linnet.node.running import run
 
     async def played() -> Outcome:
         task = asyncio.current_task()
         if task is not None:
-            # As Ctrl-C: whoever ends the demo ends its processes.
+            # As by Ctrl-C: a signal that ends the demo also ends its processes.
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         with display(plan, as_json) as (tell, progress):
             async with Network(directory, plan.peers) as network:
@@ -81,9 +79,9 @@ def _run(plan: Plan, directory: Path, as_json: bool) -> Outcome:
         raise KeyboardInterrupt from None
 
 
-@contextlib.contextmanager
+@contextmanager
 def _directory(keep: Path | None) -> Iterator[Path]:
-    """Where the homes are: kept if that is wished or something failed, removed otherwise."""
+    """Yield a directory for the homes; it is kept if requested or if something fails."""
     if keep is not None:
         try:
             keep.mkdir(mode=0o700, parents=True)
@@ -103,3 +101,31 @@ def _directory(keep: Path | None) -> Iterator[Path]:
         shutil.rmtree(directory, ignore_errors=True)
         raise
     shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextmanager
+def display(plan: Plan, quiet: bool) -> Iterator[tuple[Tell, Progress]]:
+    """Show the demo during the block; yields a function of the present step and the message counts."""
+    began = wall_clock()
+
+    def line(text: str) -> str:
+        return f"{wall_clock() - began:5.1f} s  {text}"
+
+    if quiet:
+        yield (lambda text: None), (lambda published, delivered: None)
+    elif not sys.stderr.isatty():
+        yield (lambda text: warn(line(text))), (lambda published, delivered: None)
+    else:
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+        from rich.progress import Progress as Bars
+
+        columns = (TextColumn("{task.description:10}"), BarColumn(), MofNCompleteColumn())
+        with Bars(*columns, console=console(error=True), transient=True) as bars:
+            first = bars.add_task("published", total=plan.messages)
+            second = bars.add_task("delivered", total=plan.messages * plan.peers)
+
+            def progress(published: int, delivered: int) -> None:
+                bars.update(first, completed=published)
+                bars.update(second, completed=delivered)
+
+            yield (lambda text: bars.console.print(line(text))), progress

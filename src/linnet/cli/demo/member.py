@@ -1,8 +1,8 @@
 """One process of the demo: a node in its home, which reads a stream durably and may publish to it.
 
-``python -m linnet.cli.demo.member HOME [STREAM]``. Commands come on standard input, one JSON value
-per line; its end stops the node, so that nothing outlives the demo. What is received is written to
-``received.jsonl`` in the home before it counts as handled: kill -9 loses nothing that was handled.
+``python -m linnet.cli.demo.member HOME [STREAM]``. Commands come on standard input, one JSON value per line;
+its end stops the node, so that nothing outlives the demo. Received events are written to ``received.jsonl``
+in the home before they count as handled: kill -9 loses no handled event.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
+from msgspec import Struct
 
-from linnet.cli.demo.messages import Begin, Body, Published, Ready, Received, Report, Resumed, State
 from linnet.cli.moments import wall_clock
 from linnet.delivery.items import Item, Missed
 from linnet.event.event import Event
@@ -26,8 +27,69 @@ from linnet.node.background import Background
 from linnet.node.library import Node
 from linnet.node.running import run
 
+
+class Begin(Struct, frozen=True):
+    """To a process: publish this many events, evenly over this many seconds."""
+
+    messages: int
+    seconds: float
+
+
+class Ready(Struct, frozen=True, tag="ready"):
+    """From a process: its node is running."""
+
+    address: str
+    device: str
+
+
+class State(Struct, frozen=True, tag="state"):
+    """From a process, a few times a second: its progress."""
+
+    received: int
+    published: int
+    neighbors: int
+    tracker: str | None
+    """The device id of the tracker that it follows."""
+
+
+class Resumed(Struct, frozen=True, tag="resumed"):
+    """From a process: its durable subscription is open, and whether it existed before."""
+
+    resumed: bool
+
+
+Report: TypeAlias = Ready | State | Resumed
+
+
+class Body(Struct, frozen=True):
+    """The body of a message of the demo."""
+
+    number: int
+    at: float
+    """When it was given to the node, Unix time."""
+
+
+class PublishedLine(Struct, frozen=True):
+    """A line of ``published.jsonl``: an event that the node accepted."""
+
+    id: str
+
+
+class ReceivedLine(Struct, frozen=True, omit_defaults=True):
+    """A line of ``received.jsonl``: an item of the subscription, in order."""
+
+    id: str = ""
+    at: float = 0.0
+    """When it was published."""
+    got: float = 0.0
+    """When it was handed over."""
+    missed: int = 0
+    """Or: this many events could not be provided."""
+
+
 RECEIVED = "received.jsonl"
 PUBLISHED = "published.jsonl"
+
 SUBSCRIPTION = "demo"
 """The name of the durable subscription."""
 
@@ -37,18 +99,18 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Member:
-    """The node of one process and what it has done so far."""
+    """The node of one process, and its progress."""
 
     def __init__(self, node: Node, home: Path, stream: str | None) -> None:
         self._node = node
         self._stream = stream
         self._home = home
         self._received: set[str] = _ids(home / RECEIVED)
-        """What was received, in earlier lives too."""
+        """The ids of received events, including those of earlier runs."""
         self._published = 0
 
     async def run(self) -> None:
-        """Do as told until standard input ends."""
+        """Carry out commands until standard input ends."""
         async with Background() as background:
             if self._stream is not None:
                 background.spawn(self._subscribe(self._stream), "subscribe")
@@ -70,7 +132,7 @@ class Member:
                     self._received.update(item.id.hex() for item in items if isinstance(item, Event))
 
     async def _publish(self, stream: str, begin: Begin) -> None:
-        """Evenly over the time; what is due at once, because publishing took long, goes as a burst."""
+        """Publish evenly over the time; overdue events, because publishing took long, go as a burst."""
         clock = asyncio.get_running_loop().time
         began = clock()
         with _appended(self._home / PUBLISHED) as file:
@@ -82,7 +144,7 @@ class Member:
                 at = wall_clock()
                 bodies = [_encode(Body(number, at)) for number in range(self._published, due)]
                 published = await self._node.publish(stream, bodies)
-                os.write(file, b"".join(_encode(Published(id.hex())) + b"\n" for id in published.ids))
+                os.write(file, b"".join(_encode(PublishedLine(id.hex())) + b"\n" for id in published.ids))
                 self._published = due
 
     async def _tell(self) -> None:
@@ -102,7 +164,7 @@ class Member:
 
 
 def report(what: Report) -> None:
-    """Tell the demo."""
+    """Send a report to the demo."""
     with contextlib.suppress(BrokenPipeError):  # It is gone; the end of standard input says so too.
         os.write(sys.stdout.fileno(), _encode(what) + b"\n")
 
@@ -111,9 +173,9 @@ def _line(item: Item, now: float) -> bytes:
     match item:
         case Event():
             at = msgspec.json.decode(item.body, type=Body).at
-            return _encode(Received(item.id.hex(), at, now)) + b"\n"
+            return _encode(ReceivedLine(item.id.hex(), at, now)) + b"\n"
         case Missed(first=first, last=last):
-            return _encode(Received(missed=last - first + 1)) + b"\n"
+            return _encode(ReceivedLine(missed=last - first + 1)) + b"\n"
         case _:
             return b""
 
@@ -133,12 +195,14 @@ def _ids(path: Path) -> set[str]:
     if not path.exists():
         return set()
     lines = path.read_bytes().splitlines()
-    return {received.id for received in (msgspec.json.decode(line, type=Received) for line in lines)} - {""}
+    return {received.id for received in (msgspec.json.decode(line, type=ReceivedLine) for line in lines)} - {
+        ""
+    }
 
 
 @contextlib.contextmanager
 def _appended(path: Path) -> Iterator[int]:
-    """A file without a buffer of our own: what was written outlives a killed process."""
+    """Open a file for appending, without a buffer of our own: what was written survives a kill."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         yield file
@@ -154,6 +218,6 @@ async def main(home: Path, stream: str | None) -> None:
 
 
 if __name__ == "__main__":
-    # Ctrl-C reaches every process of a terminal; the demo alone decides what it means.
+    # Ctrl-C reaches every process of a terminal; only the demo acts on it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     run(main(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else None))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, NoReturn, TypeAlias
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, TypeAlias
 import typer
 
 from linnet.cli.exits import ExitCode, Failure
+from linnet.cli.options import JsonOption, Options
 from linnet.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -81,10 +83,42 @@ def workshop(out: Path, master: str, memory: str | None, quiet: bool) -> Generat
 
 
 def screen(quiet: bool) -> Console | None:
-    """Where bars are drawn; None where nobody watches: there is no terminal, or it shall be quiet."""
+    """Return the console that bars are drawn on, or None without a terminal or if it shall be quiet."""
     from linnet.cli.output import console
 
     return console(error=True) if sys.stderr.isatty() and not quiet else None
+
+
+@dataclass(frozen=True)
+class SparkOptions(Options):
+    """The options of a command that uses Spark."""
+
+    master: MasterOption = "local[*]"
+    memory: MemoryOption = None
+    as_json: JsonOption = False
+
+    def open_workshop(self, out: Path) -> AbstractContextManager[Workshop]:
+        """A session of Spark and a folder for its tables; bars are drawn for people."""
+        return workshop(out, self.master, self.memory, self.as_json)
+
+    def run_study(self, study: Callable[[Workshop], Report], out: Path) -> None:
+        """Run a study, write its report and print its figures; exits 1 if something does not hold."""
+        with self.open_workshop(out) as shop:
+            from linnet.lab.report.writing import write_report
+
+            report = study(shop)
+            write_report(report, out)
+        say_report(report, out, self.as_json)
+
+
+def read_numbers(option: str, text: str) -> tuple[int, ...]:
+    """Whole numbers with commas between; `Failure` if one is none."""
+    try:
+        return tuple(int(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise Failure(
+            f"{option} {text!r}: write numbers with commas between, such as 8,32", ExitCode.USAGE
+        ) from None
 
 
 @contextmanager

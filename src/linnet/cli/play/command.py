@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,28 +14,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from linnet.cli.exits import ExitCode, Failure
-from linnet.cli.options import JsonOption, examples
-from linnet.cli.output import say, say_json, say_table, warn
-from linnet.cli.simulating import progress_bar, simulation
+from linnet.cli.options import JsonOption, Options, with_examples
+from linnet.cli.output import progress_bar, say, say_json, say_table, warn
+from linnet.cli.sim.runner import simulation
 
 if TYPE_CHECKING:
-    from linnet.sim.chats import Rescaling, Said
-    from linnet.sim.experiments import Expectation, Experiment
-    from linnet.sim.merged_log import MergedLog
-    from linnet.sim.play import Played
-    from linnet.sim.traffic import Traffic
-
-EPILOG = examples(
-    "linnet play list",
-    "linnet play fe1",
-    "linnet play fe4 --live",
-    "linnet play traffic.json --csv --out log.csv",
-    "linnet play chat.csv --margin 21s --relays 1 --scale stretch",
-)
+    from linnet.sim.rooms.chats import Rescaling, Said
+    from linnet.sim.rooms.experiments import Expectation, Experiment
+    from linnet.sim.rooms.traffic import MergedLog, Played, Traffic
 
 
 class ScaleOption(StrEnum):
-    """How logged times of a chat are mapped back."""
+    """The ways to map logged times of a chat back."""
 
     OFFSET = "offset"
     STRETCH = "stretch"
@@ -44,73 +35,82 @@ What = Annotated[
     str,
     typer.Argument(metavar="WHAT", help="An experiment (see: linnet play list), a traffic file, or a chat."),
 ]
-Live = Annotated[bool, typer.Option("--live", help="On real nodes, each a process, instead of simulated.")]
-Seed = Annotated[int, typer.Option(min=0, help="Of the simulation, and of what is said in a chat.")]
-Latency = Annotated[
-    str, typer.Option(metavar="TABLE", help="Of the simulation: aws, constant:MS, or a table.")
-]
-Margin = Annotated[
-    str, typer.Option(metavar="TIME", help="In a chat: online so long before and after each message.")
-]
-Relays = Annotated[int, typer.Option(min=0, max=8, help="Relays of a chat.")]
-Scaled = Annotated[
-    ScaleOption | None, typer.Option("--scale", help="Show a chat's own times: its pauses were cut at 10 s.")
-]
-AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
-Out = Annotated[
-    Path | None, typer.Option(metavar="FILE", dir_okay=False, help="Write the log here, as CSV or JSON.")
-]
-Keep = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="With --live: leave homes and traces here; must be new.")
-]
 
 
-def play(
-    what: What,
-    live: Live = False,
-    seed: Seed = 1,
-    latency: Latency = "constant:20",
-    margin: Margin = "30s",
-    relays: Relays = 1,
-    scale: Scaled = None,
-    as_csv: AsCsv = False,
-    out: Out = None,
-    keep: Keep = None,
-    as_json: JsonOption = False,
-) -> None:
+@dataclass(frozen=True)
+class PlayOptions(Options):
+    """The options of playing traffic."""
+
+    live: Annotated[
+        bool, typer.Option("--live", help="On real nodes, each a process, instead of simulated.")
+    ] = False
+    seed: Annotated[int, typer.Option(min=0, help="Of the simulation, and of what is said in a chat.")] = 1
+    latency: Annotated[
+        str, typer.Option(metavar="TABLE", help="Of the simulation: aws, constant:MS, or a table.")
+    ] = "constant:20"
+    margin: Annotated[
+        str, typer.Option(metavar="TIME", help="In a chat: online so long before and after each message.")
+    ] = "30s"
+    relays: Annotated[int, typer.Option(min=0, max=8, help="Relays of a chat.")] = 1
+    scale: Annotated[
+        ScaleOption | None,
+        typer.Option("--scale", help="Show a chat's own times: its pauses were cut at 10 s."),
+    ] = None
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", dir_okay=False, help="Write the log here, as CSV or JSON.")
+    ] = None
+    keep: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="With --live: leave homes and traces here; must be new."),
+    ] = None
+    as_json: JsonOption = False
+
+
+@with_examples(
+    "linnet play list",
+    "linnet play fe1",
+    "linnet play fe4 --live",
+    "linnet play traffic.json --csv --out log.csv",
+    "linnet play chat.csv --margin 21s --relays 1 --scale stretch",
+)
+def play(what: What, options: PlayOptions) -> None:
     """Play traffic in a room, and print the merged log of all its nodes.
 
-    Peers come online, speak, go, are banned; relays hold what is said for those who are away. An
-    experiment of Schichtholz 2024 also says what has to come of it; exits 1 if that fails.
+    Peers come online, send, go offline and are banned; relays hold messages for those who are away. For an
+    experiment of Schichtholz 2024 the published outcome is checked as well; exits 1 if that fails.
     """
     with simulation():
-        from linnet.sim.experiments import names
+        from linnet.sim.rooms.experiments import names
 
         if what == "list":
             say("\n".join(names()))
             return
-        experiment, chat = _found(what, margin, relays, seed)
-        with progress_bar(as_json) as tell:
-            player = _live_player(keep, tell) if live else _sim_player(seed, latency, tell)
+        experiment, chat = _find_experiment(what, options)
+        with progress_bar(options.as_json) as tell:
+            player = _live_player(options, tell) if options.live else _sim_player(options, tell)
             runs = [player(traffic) for traffic in experiment.runs]
         expectations = experiment.check(runs)
         logs = [run.log for run in runs]
-        if scale is not None:
-            logs = [_scaled(run, chat, margin, scale) for run in runs]
-    _show(experiment, runs, logs, expectations, as_csv, as_json)
-    if out is not None:
-        _write(out, logs)
+        if options.scale is not None:
+            logs = [_scaled(run, chat, options.margin, options.scale) for run in runs]
+    if options.as_json:
+        say_json(_result(experiment, runs, logs, expectations))
+    else:
+        _say(runs, logs, expectations, options.as_csv)
+    if options.out is not None:
+        _write(options.out, logs)
     failed = [each.what for each in expectations if not each.holds]
     if failed:
         raise Failure(f"{experiment.name} failed: {'; '.join(failed)}")
 
 
-def _found(what: str, margin: str, relays: int, seed: int) -> tuple[Experiment, list[Said]]:
-    """What is to be played: an experiment by its name, or a file of which nothing is expected."""
+def _find_experiment(what: str, options: PlayOptions) -> tuple[Experiment, list[Said]]:
+    """Find an experiment by its name, or make one from a file, without expectations."""
     from linnet.core.errors import ConfigError
-    from linnet.sim.chats import chat_traffic, parse_chat
-    from linnet.sim.experiments import Experiment, experiment, names
-    from linnet.sim.traffic import duration, parse_traffic
+    from linnet.sim.rooms.chats import chat_traffic, parse_chat
+    from linnet.sim.rooms.experiments import Experiment, experiment, names
+    from linnet.sim.rooms.traffic import duration, parse_traffic
 
     if what in names():
         return experiment(what), []
@@ -124,7 +124,7 @@ def _found(what: str, margin: str, relays: int, seed: int) -> tuple[Experiment, 
     chat: list[Said] = []
     if path.suffix.lower() == ".csv":
         chat = parse_chat(text, path.name)
-        traffic = chat_traffic(chat, _positive(duration(margin)), seed, relays)
+        traffic = chat_traffic(chat, _positive(duration(options.margin)), options.seed, options.relays)
     else:
         traffic = parse_traffic(text, path.name)
     return Experiment(path.name, path.name, (traffic,), lambda runs: []), chat
@@ -136,17 +136,17 @@ def _positive(seconds: float) -> float:
     return seconds
 
 
-def _sim_player(seed: int, latency: str, tell: Callable[[float, str], None]) -> Callable[[Traffic], Played]:
-    from linnet.sim.play import play as play_simulated
+def _sim_player(options: PlayOptions, tell: Callable[[float, str], None]) -> Callable[[Traffic], Played]:
+    from linnet.sim.rooms.traffic import play as play_simulated
 
-    return lambda traffic: play_simulated(traffic, seed, latency, tell)
+    return lambda traffic: play_simulated(traffic, options.seed, options.latency, tell)
 
 
-def _live_player(keep: Path | None, tell: Callable[[float, str], None]) -> Callable[[Traffic], Played]:
-    from linnet.cli.play.live import play_live
+def _live_player(options: PlayOptions, tell: Callable[[float, str], None]) -> Callable[[Traffic], Played]:
+    from linnet.cli.play.nodes import play_live
 
     def played(traffic: Traffic) -> Played:
-        with _directory(keep) as directory:
+        with _directory(options.keep) as directory:
             return play_live(traffic, directory, tell)
 
     return played
@@ -154,7 +154,7 @@ def _live_player(keep: Path | None, tell: Callable[[float, str], None]) -> Calla
 
 @contextlib.contextmanager
 def _directory(keep: Path | None) -> Iterator[Path]:
-    """Where the homes are: a new one for each run, removed unless it is to be kept."""
+    """Yield a new directory for the homes of a run; it is removed unless it is to be kept."""
     if keep is not None:
         place = next(each for n in range(1, 1000) if not (each := keep / f"run{n}").exists())
         try:
@@ -171,11 +171,11 @@ def _directory(keep: Path | None) -> Iterator[Path]:
 
 
 def _scaled(run: Played, chat: list[Said], margin: str, scale: ScaleOption) -> MergedLog:
-    """A log in the times of its chat."""
+    """Return a log in the times of its chat."""
     from msgspec.structs import replace
 
-    from linnet.sim.chats import Scale, rescaling, schedule
-    from linnet.sim.traffic import duration
+    from linnet.sim.rooms.chats import Scale, rescaling, schedule
+    from linnet.sim.rooms.traffic import duration
 
     if not chat:
         raise Failure("--scale is for chats: nothing else has times of its own", ExitCode.USAGE)
@@ -185,35 +185,35 @@ def _scaled(run: Played, chat: list[Said], margin: str, scale: ScaleOption) -> M
     return replace(run.log, entries=tuple(entries))
 
 
-def _show(
+def _result(
     experiment: Experiment,
     runs: Sequence[Played],
     logs: Sequence[MergedLog],
     expectations: Sequence[Expectation],
-    as_csv: bool,
-    as_json: bool,
-) -> None:
-    from linnet.sim.merged_log import COLUMNS
-
-    if as_json:
-        say_json(
+) -> dict[str, object]:
+    """Return the result for programs."""
+    return {
+        "experiment": experiment.name,
+        "ok": all(each.holds for each in expectations),
+        "expectations": expectations,
+        "runs": [
             {
-                "experiment": experiment.name,
-                "ok": all(each.holds for each in expectations),
-                "expectations": expectations,
-                "runs": [
-                    {
-                        "peers": run.traffic.peers,
-                        "relays": run.traffic.relays,
-                        "outcomes": run.outcomes,
-                        "log": log.to_builtins(),
-                        "trace_sha256": run.trace_sha256,
-                    }
-                    for run, log in zip(runs, logs, strict=True)
-                ],
+                "peers": run.traffic.peers,
+                "relays": run.traffic.relays,
+                "outcomes": run.outcomes,
+                "log": log.to_builtins(),
+                "trace_sha256": run.trace_sha256,
             }
-        )
-        return
+            for run, log in zip(runs, logs, strict=True)
+        ],
+    }
+
+
+def _say(
+    runs: Sequence[Played], logs: Sequence[MergedLog], expectations: Sequence[Expectation], as_csv: bool
+) -> None:
+    from linnet.sim.rooms.traffic import COLUMNS
+
     for run, log in zip(runs, logs, strict=True):
         if as_csv:
             say(log.to_csv().rstrip("\n"))

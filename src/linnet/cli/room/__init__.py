@@ -1,1 +1,1 @@
-"""``linnet room``: one file per command, and what they share."""
+"""``linnet room`` and ``linnet chat``."""

@@ -1,4 +1,4 @@
-"""``linnet room state``: what holds in a room."""
+"""Commands about the state of a room, its relays, and how long these keep events."""
 
 from __future__ import annotations
 
@@ -7,67 +7,60 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from linnet.cli.exits import ExitCode, Failure
-from linnet.cli.moments import clock_text
-from linnet.cli.options import HomeOption, JsonOption, examples
-from linnet.cli.output import counted, plain, say, say_json, say_table, size_text
-from linnet.cli.room.create import Rule
-from linnet.cli.room.options import RoomArgument
+from linnet.cli.moments import clock_text, duration_text, parse_duration
+from linnet.cli.options import PatienceOption, with_examples
+from linnet.cli.output import counted, fact_lines, plain, say_table, size_text
+from linnet.cli.room.arguments import RoomArgument, find_room
+from linnet.cli.room.messages import say_sent
+from linnet.cli.room.rooms import JoinBy
+from linnet.cli.running_node import Session
+from linnet.identity.text import Sort, device_text, from_text, topic_text
 
 if TYPE_CHECKING:
-    from linnet.cli.room.names import Names
-    from linnet.node.room_types import StateEntryView, StateReply
-
-EPILOG = examples(
-    "linnet room state tea",
-    "linnet room state tea --set name=coffee",
-    "linnet room state tea --set color/wall=green",
-    "linnet room state tea --rule public",
-)
+    from linnet.cli.room.words import Names
+    from linnet.rooms.commands import RelayStatus, StateEntry, StateIs
 
 Set = Annotated[
     str | None,
     typer.Option("--set", metavar="KIND[/KEY]=TEXT", help="Set plain state: name, topic, or any kind."),
 ]
-NewRule = Annotated[Rule | None, typer.Option("--rule", help="Decide who may join.")]
+NewRule = Annotated[JoinBy | None, typer.Option("--rule", help="Set who may join.")]
 
 
-def state(
-    room: RoomArgument,
-    new: Set = None,
-    rule: NewRule = None,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Show what holds in a room, as all members with the same events agree on it, or set something.
+@with_examples(
+    "linnet room state tea",
+    "linnet room state tea --set name=coffee",
+    "linnet room state tea --set color/wall=green",
+    "linnet room state tea --rule public",
+)
+def state(room: RoomArgument, new: Set = None, rule: NewRule = None, *, session: Session) -> None:
+    """Show the state of a room, on which all members with the same events agree, or set something in it.
 
     The digest is equal where two nodes agree.
     """
-    from linnet.cli.room.finding import find_room
-    from linnet.cli.room.names import Names
-    from linnet.cli.room.outcome import tell_sent
-    from linnet.cli.running_node import control
-    from linnet.rooms.content import JoinRule
+    from linnet.api.rooms import ListMembers
+    from linnet.cli.room.words import Names
+    from linnet.rooms.commands import ExamineState, SetRule, SetState
+    from linnet.rooms.event_types import JoinRule
 
     if new is not None and rule is not None:
         raise Failure("give --set or --rule, one at a time", ExitCode.USAGE)
-    with control(home) as node:
+    with session.open_node() as node:
         found = find_room(node, room).room
         if rule is not None:
-            tell_sent(node.set_rule(found, JoinRule(rule)), f"join by {rule.value}", as_json)
+            say_sent(node.ask(SetRule(found, JoinRule(rule))), f"join by {rule.value}", session)
             return
         if new is not None:
             kind, key, text = setting(new)
-            tell_sent(node.set_state(found, kind, text, key), f"set     {new}", as_json)
+            say_sent(node.ask(SetState(found, kind, key, text=text)), f"set     {new}", session)
             return
-        reply = node.room_state(found)
-    if as_json:
-        say_json(reply)
-    else:
-        _show(reply, Names(reply.members))
+        reply = node.ask(ExamineState(found))
+        names = Names(() if session.as_json else node.ask(ListMembers(found)).members)
+    _say_state(reply, names, session)
 
 
 def setting(text: str) -> tuple[str, str, str]:
-    """Kind, key and value of what is to be set."""
+    """Return the kind, key and value of the state to set."""
     what, equals, value = text.partition("=")
     kind, _, key = what.partition("/")
     if not equals or not kind:
@@ -75,28 +68,34 @@ def setting(text: str) -> tuple[str, str, str]:
     return kind, key, value
 
 
-def _show(reply: StateReply, names: Names) -> None:
-    say(f"room    {reply.room}")
-    say(f"join    {reply.rule.value}")
-    say(f"digest  {reply.digest}")
+def _say_state(reply: StateIs, names: Names, session: Session) -> None:
+    facts = {"room": topic_text(reply.room), "join": reply.rule.value, "digest": reply.digest.hex()}
+    session.say(reply, fact_lines(facts.items(), 8))
+    if session.as_json:
+        return
     rows = [
         (
             entry.kind,
             names.of(entry.key) if entry.kind == "member" else plain(entry.key),
             value_text(entry, names),
-            names.of(entry.author),
-            clock_text(entry.time / 1000),
+            names.of(entry.event.author),
+            clock_text(entry.event.time / 1000),
         )
         for entry in reply.entries
     ]
     say_table(("kind", "key", "value", "set by", "at"), rows)
 
 
-def value_text(entry: StateEntryView, names: Names) -> str:
-    """What an entry says, in a cell."""
-    content = entry.content
+def value_text(entry: StateEntry, names: Names) -> str:
+    """Return the value of an entry of the state for a cell."""
+    from linnet.api.items import text_of
+    from linnet.api.rooms import content_view
+
+    body = entry.event.body
+    content = content_view(entry.kind, body)
     if content is None:
-        return size_text(len(entry.body)) if entry.text is None else plain(entry.text)
+        text = text_of(body)
+        return size_text(len(body)) if text is None else plain(text)
     match entry.kind:
         case "member":
             return str(content["membership"])
@@ -109,3 +108,102 @@ def value_text(entry: StateEntryView, names: Names) -> str:
             return f"{'active' if content['active'] else 'taken out'}, of {names.of(content['person'])}"
         case _:
             return ", ".join(f"{name} {value}" for name, value in content.items() if value not in (None, []))
+
+
+FOREVER = "forever"
+Time = Annotated[
+    str | None, typer.Argument(metavar="[TIME]", help="2h, 7d, or forever; without it, show what is set.")
+]
+
+
+@with_examples(
+    "linnet room retention tea", "linnet room retention tea 7d", "linnet room retention tea forever"
+)
+def retention(room: RoomArgument, time: Time = None, *, session: Session) -> None:
+    """Show or set how long the room's relays keep an event. Members keep theirs as long as they like.
+
+    An event that a member did not fetch in time is shown as expired in the sender's ledger.
+    """
+    from linnet.rooms.commands import ExamineState, SetRetention
+    from linnet.rooms.event_types import RETENTION, Retention, content_of
+
+    seconds = None if time in (None, FOREVER) else parse_duration(time or "")
+    with session.open_node() as node:
+        found = find_room(node, room).room
+        if time is not None:
+            told = f"relays keep events {kept_text(seconds)}"
+            say_sent(node.ask(SetRetention(found, seconds)), told, session)
+            return
+        entries = [entry for entry in node.ask(ExamineState(found)).entries if entry.kind == RETENTION]
+    decided = content_of(RETENTION, entries[0].event.body) if entries else None
+    kept = decided.max_lifetime_ms if isinstance(decided, Retention) else None
+    seconds = None if kept is None else kept / 1000
+    words = "nothing is decided: each relay keeps events as long as its own configuration says"
+    session.say(
+        {"room": topic_text(found), "seconds": seconds, "decided": bool(entries)},
+        f"relays keep events {kept_text(seconds)}" if entries else words,
+    )
+
+
+def kept_text(seconds: float | None) -> str:
+    """Return a retention in words."""
+    return "until they are full" if seconds is None else f"for {duration_text(seconds)}"
+
+
+RELAY_COLUMNS = ("relay", "state", "in use", "round trip", "load", "addresses")
+Add = Annotated[
+    str | None, typer.Option("--add", metavar="KEY@HOST:PORT", help="Ask this relay to serve the room.")
+]
+Drop = Annotated[str | None, typer.Option("--drop", metavar="KEY", help="Remove this relay, ld1….")]
+
+
+@with_examples(
+    "linnet room relays tea",
+    "linnet room relays tea --add ld1…@relay.example.org:7700",
+    "linnet room relays tea --drop ld1…",
+)
+def show_relays(
+    room: RoomArgument,
+    add: Add = None,
+    drop: Drop = None,
+    patience: PatienceOption = 20.0,
+    *,
+    session: Session,
+) -> None:
+    """Show the relays of a room, add one or remove one.
+
+    A relay holds events for members who are away. It cannot send messages to the room.
+    """
+    from linnet.core.ids import PeerId
+    from linnet.identity.addresses import parse_contact
+    from linnet.rooms.commands import AddRelay, DropRelay
+
+    if add is not None and drop is not None:
+        raise Failure("give --add or --drop, one at a time", ExitCode.USAGE)
+    added = None if add is None else parse_contact(add)
+    dropped = None if drop is None else PeerId(from_text(Sort.DEVICE, drop.partition("@")[0]))
+    with session.open_node() as node:
+        found = find_room(node, room)
+        if added is not None:
+            say_sent(node.ask(AddRelay(found.room, added, patience)), f"relay   {add}", session)
+        elif dropped is not None:
+            told = f"no relay any more: {device_text(dropped)}"
+            say_sent(node.ask(DropRelay(found.room, dropped)), told, session)
+        else:
+            result = {"room": topic_text(found.room), "relays": found.relays}
+            rows = [relay_row(each) for each in found.relays]
+            otherwise = "who is away gets events only from members who are online then; add one with --add"
+            session.say_table(result, RELAY_COLUMNS, rows, f"no relay: {otherwise}")
+
+
+def relay_row(relay: RelayStatus) -> tuple[object, ...]:
+    """Return the row of a relay in a table."""
+    if relay.up:
+        state = "up"
+    elif relay.failure:
+        state = f"down: {relay.failure.value}"
+    else:
+        state = "linking" if relay.chosen else "idle: not linked now"
+    trip = None if relay.rtt is None else f"{relay.rtt * 1000:.1f} ms"
+    load = None if relay.load is None else f"{relay.load:.0%}"
+    return (device_text(relay.relay), state, relay.chosen, trip, load, relay.hints)

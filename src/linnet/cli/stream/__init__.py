@@ -1,1 +1,1 @@
-"""Sealed streams on the command line: asking to read, letting in, putting out."""
+"""Commands about streams: publish, subscribe, policies, and readers of sealed streams."""

@@ -1,1 +1,1 @@
-"""What an attribute can be asked for: one module for each sort, and `registry`, the one list of them."""
+"""The kinds of conditions that an attribute can have, one module each; `content.predicate` lists them."""

@@ -1,7 +1,7 @@
 """Boxes on the map, in degrees, bounds included; a place is a box of a single point.
 
-A box whose western edge is the greater number crosses the line at 180 degrees: ``at{-20,170,-10,-175}`` is
-what lies on both sides of it. It consists of two boxes that do not, and other nodes are asked for these.
+A box whose western edge is the greater number crosses the line at 180 degrees: ``at{-20,170,-10,-175}``
+lies on both sides of it. It splits into two boxes that do not cross the line, and other nodes are sent these.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from linnet.content.attribute_types.numbers import number_text, plain_number, read_number
-from linnet.content.predicate_reader import Reader
+from linnet.content.attribute_types.text import Reader
 from linnet.core.errors import BadText
 
 _LATITUDE = 90.0
@@ -39,7 +39,7 @@ class Box(Struct, frozen=True, gc=False):
 
     @property
     def text(self) -> str:
-        """What follows the name."""
+        """The condition as it is written after the attribute's name."""
         if self.exact:
             return f"={{{number_text(self.south)},{number_text(self.west)}}}"
         edges = (self.south, self.west, self.north, self.east)
@@ -47,20 +47,20 @@ class Box(Struct, frozen=True, gc=False):
 
     @property
     def wide(self) -> tuple[tuple[float, float], ...]:
-        """From west to east, in ranges of longitude that do not cross the line at 180 degrees: one or two."""
+        """The longitudes from west to east: one or two ranges that do not cross the line at 180 degrees."""
         if self.west <= self.east:
             return ((self.west, self.east),)
         return ((self.west, _LONGITUDE), (-_LONGITUDE, self.east))
 
     @property
     def pieces(self) -> tuple[Box, ...]:
-        """The boxes of which it consists, none of which crosses the line at 180 degrees."""
+        """The one or two boxes that make it up; neither crosses the line at 180 degrees."""
         if self.west <= self.east:
             return (self,)
         return tuple(Box(self.south, west, self.north, east) for west, east in self.wide)
 
     def covers(self, other: Box) -> bool:
-        """Whether it accepts all that the other accepts."""
+        """Return whether it accepts every place that the other accepts."""
         if not (self.south <= other.south and other.north <= self.north):
             return False
         if self.west <= self.east and other.west <= other.east:
@@ -70,7 +70,7 @@ class Box(Struct, frozen=True, gc=False):
         )
 
     def merged(self, other: Box) -> Box | None:
-        """The box of both, if it holds nothing else: one within the other, or side by side without a gap."""
+        """Return the box that covers both exactly, if one holds the other or they adjoin; None otherwise."""
         if self.covers(other):
             return self
         if other.covers(self):
@@ -91,7 +91,7 @@ def _both(one: Box, other: Box) -> tuple[float, float]:
 
 
 def read_box(reader: Reader) -> Box:
-    """Four edges in braces; west of a box that crosses the line at 180 degrees is the greater number."""
+    """Read four edges in braces; the western edge is the greater number if the box crosses 180 degrees."""
     reader.need("{", "{")
     south = _edge(reader, "the southern edge", -_LATITUDE, _LATITUDE)
     reader.need(",", "a comma and the western edge")
@@ -105,7 +105,7 @@ def read_box(reader: Reader) -> Box:
 
 
 def read_point(reader: Reader) -> Box:
-    """Latitude and longitude in braces."""
+    """Read latitude and longitude in braces."""
     reader.need("{", "{")
     latitude = _edge(reader, "a latitude", -_LATITUDE, _LATITUDE)
     reader.need(",", "a comma and the longitude")

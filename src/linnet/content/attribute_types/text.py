@@ -1,14 +1,80 @@
-"""Texts, whole or how they begin, and topics: names alone, which an event has or has not."""
+"""The cursor that reads predicates and names the character of an error; conditions on texts, and topics.
+
+A condition on a text is the whole text or its beginning. A topic is a name alone: an event has it or not.
+"""
 
 from __future__ import annotations
 
 import unicodedata
-from typing import Final
+from re import Match, Pattern
+from typing import Final, NoReturn
 
 from msgspec import Struct
 
-from linnet.content.predicate_reader import Reader
 from linnet.core.errors import BadText
+
+_BEFORE = 40
+_AFTER = 30
+"""Characters of a long text that are shown around the place where it goes wrong."""
+
+
+class BadPredicate(BadText):
+    """A predicate, or an event's attributes, cannot be read: names the place, and what was expected there."""
+
+    def __init__(self, text: str, at: int, expected: str) -> None:
+        self.at = at
+        """The number of the character, from 0; the length of the text if it ended too early."""
+        self.expected = expected
+        found = f"'{_shown(text[at])}'" if at < len(text) else "the end"
+        start = max(0, at - _BEFORE)
+        excerpt = _shown(text[start : at + _AFTER])
+        super().__init__(
+            f"character {at + 1}: expected {expected}, found {found}\n  {excerpt}\n  {' ' * (at - start)}^"
+        )
+
+
+def _shown(text: str) -> str:
+    """Replace each character that cannot be printed safely, keeping the length."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
+
+
+class Reader:
+    """Reads a text from left to right. Spaces between its parts mean nothing."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def peek(self) -> str:
+        """Return the next character that is no space, without reading it; empty at the end."""
+        while self.at < len(self.text) and self.text[self.at] == " ":
+            self.at += 1
+        return self.text[self.at : self.at + 1]
+
+    def take(self, characters: str) -> str:
+        """Read the next character if it is one of these; return it, or an empty string."""
+        found = self.peek()
+        if not found or found not in characters:
+            return ""
+        self.at += 1
+        return found
+
+    def need(self, characters: str, expected: str) -> str:
+        """Read the next character, which has to be one of these."""
+        return self.take(characters) or self.fail(expected)
+
+    def match(self, pattern: Pattern[str]) -> Match[str] | None:
+        """Read what the pattern matches from here; None if it does not match."""
+        self.peek()
+        found = pattern.match(self.text, self.at)
+        if found is not None:
+            self.at = found.end()
+        return found
+
+    def fail(self, expected: str, at: int | None = None) -> NoReturn:
+        """Raise `BadPredicate`: here, or at the given place, something else was expected."""
+        raise BadPredicate(self.text, self.at if at is None else at, expected)
+
 
 CHARACTERS = 64
 """Characters of a text at most."""
@@ -19,7 +85,7 @@ class Words(Struct, frozen=True, gc=False):
 
     begins: str
     whole: bool = True
-    """Whether nothing may follow."""
+    """Whether the text is whole; otherwise it is only the beginning."""
 
     def __post_init__(self) -> None:
         if not self.begins.isprintable() or unicodedata.normalize("NFC", self.begins) != self.begins:
@@ -34,21 +100,21 @@ class Words(Struct, frozen=True, gc=False):
 
     @property
     def text(self) -> str:
-        """What follows the name."""
+        """The condition as it is written after the attribute's name."""
         escaped = self.begins.replace("\\", "\\\\").replace('"', '\\"')
         return f'="{escaped}"' if self.whole else f'="{escaped}"*'
 
     def covers(self, other: Words) -> bool:
-        """Whether it accepts all that the other accepts."""
+        """Return whether it accepts every text that the other accepts."""
         return self == other if self.whole else other.begins.startswith(self.begins)
 
     def merged(self, other: Words) -> Words | None:
-        """The wider of both; the union of two others is no beginning."""
+        """Return the wider of both; None if neither covers the other: no beginning covers just both."""
         return self if self.covers(other) else other if other.covers(self) else None
 
 
 def read_words(reader: Reader) -> Words:
-    """A text in quotation marks, and a star if it is only the beginning."""
+    """Read a text in quotation marks, and a star if it is only the beginning."""
     reader.need('"', "a quotation mark")
     start = reader.at
     characters: list[str] = []
@@ -72,24 +138,24 @@ def read_words(reader: Reader) -> Words:
 
 
 class Topic(Struct, frozen=True, gc=False):
-    """An event has this name, and no value with it."""
+    """The condition that an event has this name, without a value."""
 
     @property
     def exact(self) -> bool:
-        """Whether an event can have it as its attribute."""
+        """Whether an event can have it as its attribute: always."""
         return True
 
     @property
     def text(self) -> str:
-        """What follows the name."""
+        """The condition as it is written after the attribute's name: empty."""
         return ""
 
     def covers(self, other: Topic) -> bool:
-        """Whether it accepts all that the other accepts."""
+        """Return whether it accepts all that the other accepts: always."""
         return True
 
     def merged(self, other: Topic) -> Topic | None:
-        """What accepts exactly what either does, if there is such a thing."""
+        """Return the condition that accepts exactly what either accepts: a topic."""
         return self
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from linnet.content.attribute_keys import Directory, Locate, Located, attribute_key, distance
-from linnet.content.fast.config import FastConfig
-from linnet.content.fast.group_requests import Advertising, GroupRequests
+from linnet.content.config import FastConfig
+from linnet.content.fast.group_requests import Advertising, FastStation
 from linnet.content.fast.messages import POSTINGS, Post, Posted, Posting
 from linnet.content.fast.publisher_groups import Group
 from linnet.content.fast.signed_records import group_id, make_posting
@@ -12,43 +14,30 @@ from linnet.content.predicate import Predicate
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.context import Context
-from linnet.machine.outbox import Outbox
-from linnet.overlay.kademlia.ids import NodeId
+from linnet.overlay.kademlia.routing_table import NodeId
 from linnet.trace.records import Kind, Record
 
 
-class _Advert:
-    """One group's."""
+class _Advert(Struct, eq=False):
+    """The advertisement of one group."""
 
-    __slots__ = ("posting", "predicate", "spare", "stands")
-
-    def __init__(self, predicate: Predicate, posting: Posting) -> None:
-        self.predicate = predicate
-        self.posting = posting
-        self.stands: dict[tuple[str, PeerId], tuple[Contact, int]] = {}
-        """Attributes and nodes on whose boards it is, and until when if nothing is done."""
-        self.spare: dict[str, list[Contact]] = {}
+    predicate: Predicate
+    posting: Posting
+    stands: dict[tuple[str, PeerId], tuple[Contact, int]] = {}
+    """Attributes and nodes on whose boards it stands, with the second at which it expires there."""
+    spare: dict[str, list[Contact]] = {}
 
 
 class Advertisements:
-    """What this node wants others to find."""
+    """The advertisements of this node's groups."""
 
-    def __init__(
-        self,
-        context: Context,
-        config: FastConfig,
-        requests: GroupRequests,
-        boards: Boards,
-        listens: tuple[str, ...],
-        out: Outbox,
-    ) -> None:
-        self._out = out
-        self._context = context
-        self._config = config
-        self._requests = requests
+    def __init__(self, station: FastStation, boards: Boards) -> None:
+        self._out = station.out
+        self._context = station.context
+        self._config = station.config
+        self._requests = station.requests
         self._boards = boards
-        self._listens = listens
+        self._listens = station.listens
         self._adverts: dict[TopicId, _Advert] = {}
         self._located: dict[NodeId, dict[TopicId, str]] = {}
         self._open: dict[Advertising, None] = {}
@@ -56,7 +45,7 @@ class Advertisements:
 
     @property
     def is_settled(self) -> bool:
-        """Whether no board has yet to answer."""
+        """Whether all boards have answered."""
         return not self._open and not self._located
 
     def advertise(self, group: Group, now: float) -> None:
@@ -75,7 +64,7 @@ class Advertisements:
             waiting[group.id] = attribute
 
     def _posting(self, predicate: str, opened: bool, now: float) -> Posting:
-        # Pushed on where the clock stood still: of two the later counts.
+        # Pushed on where the clock stood still: the later of two counts.
         self._issued = max(int(now * 1000), self._issued + 1)
         expires = int(now + 3 * self._config.refresh)
         return make_posting(self._context, self._listens, predicate, opened, self._issued, expires)
@@ -104,20 +93,20 @@ class Advertisements:
         if task in self._open:
             return
         self._open[task] = None
-        # Kept as it stands with its hints, so that it can be withdrawn there whatever becomes of the answer.
+        # Noted with its hints before the answer comes, so that it can be withdrawn there in any case.
         advert.stands[attribute, contact.peer] = (contact, advert.posting.expires)
-        number = self._requests.next_number()
-        self._requests.ask(number, contact, Post(number, attribute, advert.posting), task, hasty=True)
+        message = Post(self._requests.next_number(), attribute, advert.posting)
+        self._requests.ask_peer(contact, message, task, hasty=True)
 
     def handle_answer(self, task: Advertising, answer: Posted) -> None:
-        """Note that an advertisement is on a board, or try another."""
+        """Note that an advertisement is on a board, or try another node."""
         if answer.reason is None:
             self._open.pop(task, None)
             return
         self.handle_failure(task, answer.reason)
 
     def handle_failure(self, task: Advertising, reason: Reason) -> None:
-        """Try the next closest node, as one does not have it on its board."""
+        """Try the next closest node, since one did not take an advertisement."""
         self._open.pop(task, None)
         self._out.record(Record(Kind.REJECTED, topic=task.group, peer=task.at, reason=reason, note="Post"))
         advert = self._adverts.get(task.group)
@@ -133,7 +122,7 @@ class Advertisements:
         return [peer for name, peer in advert.stands if name == attribute]
 
     def withdraw(self, group: Group, now: float) -> None:
-        """Say on the boards where a group stands that it is closed."""
+        """Tell the boards where a group stands that it is closed."""
         advert = self._adverts.pop(group.id, None)
         if advert is None:
             return
@@ -143,12 +132,12 @@ class Advertisements:
             self._post(group.id, advert, attribute, contact)
 
     def is_alone(self, group: TopicId) -> bool:
-        """Whether a group is on no board but this node's own."""
+        """Return whether a group is on no board but this node's own."""
         advert = self._adverts.get(group)
         return advert is not None and all(peer == self._context.peer for _, peer in advert.stands)
 
     def boards(self, group: TopicId) -> int:
-        """On how many boards a group stands, as far as they said so."""
+        """Return the number of boards on which a group stands, by their own answers."""
         advert = self._adverts.get(group)
         if advert is None:
             return 0
@@ -156,7 +145,7 @@ class Advertisements:
 
 
 class Boards:
-    """What this node keeps for others, by attribute."""
+    """The boards of this node: advertisements that it keeps for others, by attribute."""
 
     def __init__(self, config: FastConfig) -> None:
         self._config = config
@@ -167,9 +156,9 @@ class Boards:
         return self._count
 
     def put(self, attribute: str, posting: Posting, predicate: Predicate) -> None:
-        """Keep a checked advertisement instead of an earlier one; `RemoteError` if there is no room.
+        """Keep a checked advertisement in place of an earlier one; `RemoteError` if there is no room.
 
-        One that says that a group is closed is kept as well, so that an earlier one does not come back.
+        An advertisement that a group is closed is kept as well, so that an earlier one does not come back.
         """
         if attribute not in predicate.names:
             raise RemoteError(Reason.MALFORMED, "without the attribute of the board")
@@ -194,7 +183,8 @@ class Boards:
     def page(
         self, attribute: str, wanted: Predicate, after: bytes, now: float
     ) -> tuple[tuple[Posting, ...], bool]:
-        """Advertisements of groups that carry what is wanted, after a group's id; whether there are more."""
+        """Return a page of open groups, after an id, that carry a whole predicate, and whether more
+        follow."""
         board = self._boards.get(attribute, {})
         found: list[Posting] = []
         for group in sorted(board):
@@ -208,7 +198,7 @@ class Boards:
         return tuple(found), False
 
     def expire(self, now: float) -> int:
-        """Forget what is over; how many."""
+        """Drop expired advertisements, and return how many."""
         before = self._count
         for attribute, board in list(self._boards.items()):
             for group in [group for group, (posting, _) in board.items() if posting.expires <= now]:
@@ -224,13 +214,13 @@ _NEAR = 8
 
 
 def closest(ours: PeerId, found: Located) -> list[Contact]:
-    """All that a lookup found, and this node, the closest to the key first."""
+    """Return all nodes that a lookup found, and this node, the closest to the key first."""
     known = [*found.contacts, Contact(ours)]
     return sorted(known, key=lambda contact: distance(contact.peer, found.key))
 
 
 def is_near(ours: PeerId, attribute: str, directory: Directory) -> bool:
-    """Whether this node is one of those closest to an attribute, as far as it knows."""
+    """Return whether this node, as far as it knows, is one of those closest to an attribute."""
     key = attribute_key(attribute)
     return _closer(ours, key, directory.closest(key, _NEAR)) < _NEAR
 

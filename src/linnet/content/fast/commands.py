@@ -1,64 +1,64 @@
-"""What the application asks of groups, and what is answered. Members are handed `Match`, as by ScoutSubs."""
+"""The commands and answers of groups. Members are handed `Match`, as by ScoutSubs."""
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from linnet.content.commands import Ended, GroupAt
+from linnet.content.commands import Ended, GroupAt, PredicateText
 from linnet.core.ids import AuthorId, Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
+from linnet.machine.commands import Command
 
 
-class OpenGroup(Struct, frozen=True, gc=False):
-    """Serve those who want events of this predicate. Answered by `GroupOpened` or `Declined`."""
+class OpenGroup(Command["GroupOpened"], frozen=True, gc=False):
+    """Open a group: serve its members the events that a predicate accepts; kept over restarts."""
 
-    predicate: str
+    predicate: PredicateText
     listed: bool = True
-    """Whether it is advertised; otherwise whoever knows this node and the predicate may join."""
+    """Whether it is advertised; otherwise only nodes that know this node and the predicate can join."""
 
 
-class CloseGroup(Struct, frozen=True, gc=False):
-    """Serve it no longer, and tell its members. Answered by `Ended` or `Declined`."""
+class CloseGroup(Command[Ended], frozen=True, gc=False):
+    """Close a group, and tell its members."""
 
-    group: str
+    group: PredicateText = field(name="predicate")
     """The predicate that it was opened with."""
 
 
-class SearchGroups(Struct, frozen=True, gc=False):
-    """Which groups carry all that this predicate accepts? Answered by `GroupsFound` or `Declined`."""
+class SearchGroups(Command["GroupsFound"], frozen=True, gc=False):
+    """Search for advertised groups of any publisher that carry all that a predicate accepts."""
 
-    predicate: str
+    predicate: PredicateText
+    """The predicate that they have to carry."""
 
 
-class JoinGroups(Struct, frozen=True, gc=False):
-    """Hand over what this predicate accepts, from groups. Answered by `GroupsJoined` or `Declined`.
+class JoinGroups(Command["GroupsJoined"], frozen=True, gc=False):
+    """Deliver the events that a predicate accepts, from groups.
 
-    Without `via` all groups that carry it are searched for and joined, now and with every renewal.
-    """
+    Without `via` all groups that carry it are searched for and joined, now and with every renewal."""
 
     subscription: int
     predicate: str
     via: GroupAt | None = None
     region: str | None = None
-    """Where this node is; None: as configured."""
+    """The region of this node; None: as configured."""
     capacity: int | None = None
-    """Members that it would serve in each group; None: half of what is not yet promised."""
+    """Members that it offers to serve in each group; None: half of the capacity that is not yet promised."""
 
 
-class LeaveGroups(Struct, frozen=True, gc=False):
-    """No more of it; groups that nothing else is wanted of are left. Answered by `Ended` or `Declined`."""
+class LeaveGroups(Command[Ended], frozen=True, gc=False):
+    """End a subscription, and leave the groups that no other subscription needs."""
 
     subscription: int
 
 
-class PublishToGroup(Struct, frozen=True, gc=False):
-    """Say this in a group of ours. Answered by `GroupOutcome` or `Declined`.
+class PublishToGroup(Command["GroupOutcome"], frozen=True, gc=False):
+    """Publish an event in a group of ours.
 
-    That is when all members who live have answered. Those who say nothing are waited for `confirm` seconds;
-    they are named if that was in vain, and what comes of it later is in the trace.
-    """
+    The answer comes when all members that are alive have answered. Silent members are waited for `confirm`
+    seconds; the outcome names those that stay silent, and the trace has what becomes of them later."""
 
     group: str
     """The predicate that it was opened with; it has to accept the attributes."""
@@ -67,8 +67,8 @@ class PublishToGroup(Struct, frozen=True, gc=False):
     confirm: float = 0.0
 
 
-class ExamineGroups(Struct, frozen=True, gc=False):
-    """How do groups stand at this node? Answered by `GroupsStatus`."""
+class ExamineGroups(Command["GroupsStatus"], frozen=True, gc=False):
+    """List the groups of ours, and the groups that this node is in."""
 
 
 FastCommand: TypeAlias = (
@@ -77,52 +77,52 @@ FastCommand: TypeAlias = (
 
 
 class GroupOpened(Struct, frozen=True, gc=False):
-    """The group is there."""
+    """The group is open."""
 
     group: TopicId
     predicate: str
 
 
 class Listing(Struct, frozen=True, gc=False):
-    """A group, and whose it is."""
+    """A group, and its publisher."""
 
     group: TopicId
     publisher: Contact
     predicate: str
-    author: AuthorId | None = None
+    author: AuthorId | None = field(name="person", default=None)
     """The person behind it, if an advertisement said so."""
 
 
 class GroupsFound(Struct, frozen=True, gc=False):
-    """Groups that were advertised and carry what was asked for."""
+    """The advertised groups that carry all of the predicate."""
 
     groups: tuple[Listing, ...]
     unanswered: int = 0
-    """Boards that were asked and said nothing: there may be more groups."""
+    """Boards that did not answer: there may be more groups."""
 
 
 class NotJoined(Struct, frozen=True, gc=False):
-    """A group that did not take us, and why."""
+    """A group that did not take us, and the reason."""
 
     listing: Listing
     reason: Reason
 
 
 class GroupsJoined(Struct, frozen=True, gc=False):
-    """The subscription is kept; these groups have taken it, and those have not."""
+    """The subscription is kept; some groups have taken it, and others have refused."""
 
     predicate: str
     joined: tuple[Listing, ...]
     refused: tuple[NotJoined, ...]
     unanswered: int = 0
-    """Boards that were asked and said nothing."""
+    """Boards that did not answer."""
 
 
 class Relieved(Struct, frozen=True, gc=False):
-    """A member that was to serve others, does so no longer, and why.
+    """A member that was to serve others and does so no longer, with the reason.
 
-    `forging`: it showed receipts that nobody gave; `lost`: members did not get the event from it;
-    anything else: it was not there.
+    `forging`: it showed receipts that nobody gave; `lost`: members did not get the event from it; anything
+    else: it was not there.
     """
 
     peer: PeerId
@@ -130,7 +130,7 @@ class Relieved(Struct, frozen=True, gc=False):
 
 
 class GroupOutcome(Struct, frozen=True, gc=False):
-    """What became of an event, by receipts that nobody but the members can give."""
+    """The outcome of an event, proved by receipts that only the members can give."""
 
     event: EventId
     wanted: int
@@ -138,12 +138,12 @@ class GroupOutcome(Struct, frozen=True, gc=False):
     reached: int
     """Members that gave a receipt."""
     missed: tuple[PeerId, ...]
-    """Members that gave none, whatever was tried."""
+    """Members that gave no receipt, whatever was tried."""
     taken_back: int
-    """Members that were served directly after all, since who was to serve them did not."""
+    """Members that the publisher served directly after all, since their deputy did not."""
     relieved: tuple[Relieved, ...]
     silent: tuple[PeerId, ...] = ()
-    """Members that have given none yet, and may still; empty if all is known."""
+    """Members that have given no receipt yet, and still may; empty if the outcome is final."""
 
 
 class GroupStatus(Struct, frozen=True, gc=False):
@@ -158,26 +158,23 @@ class GroupStatus(Struct, frozen=True, gc=False):
     direct: int
     """Members that this node serves itself."""
     deputies: tuple[tuple[PeerId, int, int], ...]
-    """Members that serve others: who, how many now, how many more they could."""
+    """The deputies, members that serve others: each with the number it serves, and how many more it could."""
 
 
 class MembershipStatus(Struct, frozen=True, gc=False):
-    """A group that this node is, or wants to be, a member of."""
+    """A group that this node is a member of, or wants to be."""
 
     listing: Listing
     stands: bool
     promised: int
-    """Members that this node said it would serve."""
+    """Members that this node offered to serve."""
     serves: int
 
 
 class GroupsStatus(Struct, frozen=True, gc=False):
-    """How groups stand at this node."""
+    """The state of groups at this node."""
 
     groups: tuple[GroupStatus, ...]
     memberships: tuple[MembershipStatus, ...]
     postings: int
-    """Advertisements of others that it keeps."""
-
-
-FastResult: TypeAlias = GroupOpened | GroupsFound | GroupsJoined | GroupOutcome | GroupsStatus | Ended
+    """Advertisements of others that this node keeps."""

@@ -1,17 +1,19 @@
-"""FastDelivery: groups of a publisher, at one node.
+"""FastDelivery: publishers' groups, at one node.
 
-After Agostinho 2021. A node may be all of it at once: publisher of groups, member of others',
-one who serves members for a publisher, and keeper of boards. Why so: docs/adr/0022-fast-delivery.md.
+After Agostinho 2021. A node can have all roles at once: publisher of groups, member of others' groups, deputy
+that serves members for a publisher, and keeper of boards. The reasons are in docs/adr/0022-fast-delivery.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TypeVar, assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from linnet.content.application import Hand
 from linnet.content.attribute_keys import Directory, Located
-from linnet.content.config import ContentConfig
+from linnet.content.config import ContentConfig, FastConfig
 from linnet.content.fast.advertisements import Advertisements, Boards, is_near
 from linnet.content.fast.commands import (
     CloseGroup,
@@ -22,14 +24,13 @@ from linnet.content.fast.commands import (
     PublishToGroup,
     SearchGroups,
 )
-from linnet.content.fast.config import FastConfig
-from linnet.content.fast.deputy_service import DeputyService, ReceiptsDue
 from linnet.content.fast.group_requests import (
     Advertising,
     AnswerDue,
     Browsing,
     Entering,
     Entrusting,
+    FastStation,
     Forwarding,
     GroupRequests,
     Leaving,
@@ -45,47 +46,230 @@ from linnet.content.fast.messages import (
     Conveyed,
     Enrol,
     Enrolled,
+    Enrolment,
     Entrust,
     Entrusted,
-    FastMessage,
     Parted,
     Post,
     Posted,
     Quit,
 )
-from linnet.content.fast.publications import GroupConfirmDue
-from linnet.content.fast.publisher import Publisher
+from linnet.content.fast.publisher import GroupConfirmDue, Publisher
 from linnet.content.fast.signed_records import check_enrolment, check_posting
-from linnet.content.passing import check
-from linnet.content.predicate import foreign_predicate
-from linnet.content.reach import Promise
+from linnet.content.matching_index import Index
+from linnet.content.passing import Passing, check
+from linnet.content.predicate import Predicate, foreign_predicate
+from linnet.content.routes import Listener, Promise, hears
 from linnet.core.errors import RemoteError
-from linnet.core.ids import EventId, PeerId
+from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.delivery.context import Context
 from linnet.machine.outbox import Outbox
-from linnet.machine.part import Part, on_command, on_message, on_timer
+from linnet.machine.part import on_command, on_timer
 from linnet.machine.requests import Failed
 from linnet.trace.records import Kind, Record
 
-M = TypeVar("M", bound=FastMessage)
+
+class ReceiptsDue(Timer, frozen=True, gc=False):
+    """The time for gathering an event's receipts for its publisher is up."""
+
+    event: EventId
+
+
+class _Charge:
+    """The members that this node serves in one group."""
+
+    __slots__ = ("index", "members")
+
+    def __init__(self) -> None:
+        self.members: dict[PeerId, tuple[Enrolment, int]] = {}
+        """The members' enrolments, and the number of predicates of each."""
+        self.index: Index[tuple[PeerId, int]] = Index()
+
+    def add(self, enrolment: Enrolment, predicates: tuple[Predicate, ...]) -> None:
+        peer = enrolment.member.peer
+        self.remove(peer)
+        self.members[peer] = (enrolment, len(predicates))
+        for number, predicate in enumerate(predicates):
+            self.index.add((peer, number), predicate)
+
+    def remove(self, peer: PeerId) -> None:
+        _, count = self.members.pop(peer, (None, 0))
+        for number in range(count):
+            self.index.remove((peer, number))
+
+
+class _Gathering(Struct, eq=False):
+    """An event, with the receipts gathered and those awaited."""
+
+    publisher: PeerId
+    answer: Conveyed
+    open: dict[PeerId, None]
+    receipts: list[tuple[PeerId, bytes]] = []
+
+
+class DeputyService:
+    """Serves members for other publishers, and gathers their receipts."""
+
+    def __init__(self, requests: GroupRequests, remembered: int, out: Outbox) -> None:
+        self._out = out
+        self._requests = requests
+        self._remembered = remembered
+        self._charges: dict[TopicId, _Charge] = {}
+        self._gathering: dict[EventId, _Gathering] = {}
+
+    def entrust(
+        self, message: Entrust, predicates: list[tuple[Predicate, ...]], promised: int, now: float
+    ) -> None:
+        """Serve some members, and stop serving others; `RemoteError` if that is more than was promised."""
+        known = self._charges.get(message.group, _Charge())
+        gone = dict.fromkeys(message.gone)
+        added = dict.fromkeys(each.member.peer for each in message.added)
+        stay = [peer for peer in known.members if peer not in gone and peer not in added]
+        if len(stay) + len(added) > promised:
+            raise RemoteError(Reason.TOO_MANY, f"more than the {promised} members that were promised")
+        if any(each.group != message.group for each in message.added):
+            raise RemoteError(Reason.NOT_A_MEMBER, "one who enrolled for another group")
+        if any(not each.member.hints for each in message.added):
+            raise RemoteError(Reason.NO_ADDRESS, "one whom nobody can dial")
+        for peer in message.gone:
+            known.remove(peer)
+        for enrolment, each in zip(message.added, predicates, strict=True):
+            known.add(enrolment, each)
+        if known.members:
+            self._charges[message.group] = known
+        else:
+            self._charges.pop(message.group, None)
+        for enrolment in message.added:
+            self._requests.hold(enrolment.member)
+
+    def release(self, group: TopicId) -> None:
+        """Stop serving a group that this node has left."""
+        self._charges.pop(group, None)
+
+    def forward(
+        self, publisher: PeerId, message: Convey, passing: Passing, answer: Conveyed, now: float
+    ) -> None:
+        """Bring an event to the members that want it; answer its publisher when all have, or in time."""
+        event = passing.id
+        if event in self._gathering:
+            self._repeat_answer(event, message.number)
+            return
+        charge = self._charges.get(passing.event.topic, _Charge())
+        wanted = dict.fromkeys(peer for peer, _ in charge.index.matching(passing.attributes))
+        for peer in list(wanted):
+            if charge.members[peer][0].until < now:
+                del wanted[peer]
+                charge.remove(peer)
+        self._gathering[event] = _Gathering(publisher, answer, dict(wanted))
+        self._forget()
+        for peer in wanted:
+            onwards = Convey(self._requests.next_number(), message.unit, message.card, False, 0)
+            self._requests.ask_peer(charge.members[peer][0].member, onwards, Forwarding(event, peer))
+        if not wanted:
+            self._requests.answer(publisher, answer)
+            return
+        self._requests.answer(publisher, replace(answer, waiting=True))
+        self._out.set_timer(message.patience / 1000, ReceiptsDue(event))
+
+    def _repeat_answer(self, event: EventId, number: int) -> None:
+        """Repeat the answer for a publisher that asks once more."""
+        gathering = self._gathering[event]
+        gathering.answer = replace(gathering.answer, number=number)
+        if gathering.open:
+            self._requests.answer(gathering.publisher, replace(gathering.answer, waiting=True))
+            return
+        self._tell(gathering)
+
+    def handle_answer(self, task: Forwarding, answer: Conveyed) -> None:
+        """Keep the receipt of a member, or go on without it."""
+        gathering = self._gathering.get(task.event)
+        if gathering is None or task.member not in gathering.open:
+            return
+        del gathering.open[task.member]
+        if answer.receipt is not None and answer.reason is None:
+            gathering.receipts.append((task.member, answer.receipt))
+        else:
+            reason = answer.reason or Reason.MALFORMED
+            self._out.record(
+                Record(Kind.REJECTED, event=task.event, peer=task.member, reason=reason, note="Convey")
+            )
+        self._tell_if_all(task.event, gathering)
+
+    def handle_failure(self, task: Forwarding) -> None:
+        """Go on without a member that does not answer."""
+        gathering = self._gathering.get(task.event)
+        if gathering is None or task.member not in gathering.open:
+            return
+        del gathering.open[task.member]
+        self._tell_if_all(task.event, gathering)
+
+    def end_gathering(self, timer: ReceiptsDue) -> None:
+        """Leave the members that have not answered to the publisher."""
+        event = timer.event
+        gathering = self._gathering.get(event)
+        if gathering is None or not gathering.open:
+            return
+        for peer in gathering.open:
+            self._out.record(
+                Record(Kind.DROPPED, event=event, peer=peer, reason=Reason.TIMEOUT, note="Convey")
+            )
+            self._requests.forget(peer, Forwarding(event, peer))
+        gathering.open = {}
+        self._tell(gathering)
+
+    def _tell_if_all(self, event: EventId, gathering: _Gathering) -> None:
+        if gathering.open:
+            return
+        self._out.cancel_timer(ReceiptsDue(event))
+        self._tell(gathering)
+
+    def _tell(self, gathering: _Gathering) -> None:
+        told = replace(gathering.answer, receipts=tuple(gathering.receipts))
+        self._requests.answer(gathering.publisher, told)
+
+    def _forget(self) -> None:
+        while len(self._gathering) > self._remembered:
+            event = next(iter(self._gathering))
+            if self._gathering.pop(event).open:
+                self._out.cancel_timer(ReceiptsDue(event))
+                self._out.record(
+                    Record(Kind.EVICTED, event=event, reason=Reason.TOO_MANY, note="receipts were awaited")
+                )
+
+    @property
+    def linked(self) -> dict[PeerId, None]:
+        """Members that links are kept to."""
+        return {peer: None for charge in self._charges.values() for peer in charge.members}
+
+    @property
+    def counts(self) -> dict[TopicId, int]:
+        """The number of members served in each group."""
+        return {group: len(charge.members) for group, charge in self._charges.items()}
+
+
 A = TypeVar("A", Posted, Browsed, Enrolled, Entrusted, Conveyed, Parted)
 
 
+def _refuse_event(message: Convey, reason: Reason) -> Conveyed:
+    return Conveyed(message.number, EventId(bytes(32)), None, False, False, (), reason)
+
+
 class RenewDue(Timer, frozen=True, gc=False):
-    """Memberships and advertisements are to be renewed."""
+    """Memberships and advertisements are due for renewal."""
 
 
 class IdleDue(Timer, frozen=True, gc=False):
-    """Links that nothing goes over are to be let go."""
+    """Idle links are due to be released."""
 
 
-class FastDelivery(Part):
+class FastDelivery(Listener):
     """Groups at one node.
 
-    The part that keeps subscriptions asks it for them, and tells it of links and of lookups that have ended.
+    The part that keeps subscriptions has them looked for here, and reports links and finished lookups.
     """
 
     def __init__(
@@ -99,47 +283,41 @@ class FastDelivery(Part):
         hand: Hand,
         promise: Promise,
     ) -> None:
-        """Have events handed to subscriptions by `hand`, and say by `promise` that they arrived."""
-        self._context = context
-        self._config = config
-        self._content = content
+        """`hand` passes events to subscriptions; `promise` gives the outbox that acknowledges them."""
+        super().__init__(out)
         self._directory = directory
-        self._out = out
-        requests = self._requests = GroupRequests(config, out, promise)
+        requests = GroupRequests(config, out, promise)
         boards = self._boards = Boards(config)
-        adverts = self._advertisements = Advertisements(context, config, requests, boards, listens, out)
-        self._searches = Searches(context, config, content.attributes, requests, boards, out)
-        self.memberships = Memberships(context, config, content, requests, listens, out, hand)
+        station = self._station = FastStation(context, config, content, requests, listens, out)
+        adverts = self._advertisements = Advertisements(station, boards)
+        self._searches = Searches(station, boards)
+        self.memberships = Memberships(station, hand)
         self._deputy_service = DeputyService(requests, config.publications, out)
-        self.publisher = Publisher(
-            context, config, content, requests, adverts, self.memberships, out, promise
-        )
-        self._subscriptions = Subscriptions(
-            context, config, content, self._searches, self.memberships, self.publisher, out
-        )
+        self.publisher = Publisher(station, adverts, self.memberships, promise)
+        self._subscriptions = Subscriptions(station, self._searches, self.memberships, self.publisher)
 
     @property
     def is_settled(self) -> bool:
-        """Whether everything that was asked has been answered, as far as this node knows."""
-        return not len(self._requests) and not len(self._searches) and self._advertisements.is_settled
+        """Whether all requests have been answered, as far as this node knows."""
+        return not len(self._station.requests) and not len(self._searches) and self._advertisements.is_settled
 
     def start(self, now: float) -> None:
-        """Begin to renew, from a moment of this node's own."""
-        luck = self._context.rng
-        self._out.set_timer(self._config.refresh * luck.uniform(0.5, 1.0), RenewDue())
-        self._out.set_timer(self._config.idle, IdleDue())
+        """Start the timers for renewal and for idle links, at a random moment of the period."""
+        luck = self._station.context.rng
+        self._out.set_timer(self._station.config.refresh * luck.uniform(0.5, 1.0), RenewDue())
+        self._out.set_timer(self._station.config.idle, IdleDue())
 
     def reopen_groups(self, now: float) -> None:
-        """Open the groups of this node that there were before a restart."""
+        """Open the groups that this node had before a restart."""
         self.publisher.reopen(now)
-        self._finish(now)
+        self.finish(now)
 
     def looks_again(self, *, is_lacking: bool) -> float:
-        """Seconds after which groups are looked for again, for a subscription that is in none or in some."""
-        return self._config.idle if is_lacking else self._config.refresh
+        """Return the seconds until the next search, for a subscription that is in no group or in some."""
+        return self._station.config.idle if is_lacking else self._station.config.refresh
 
     def reads(self, subscription: int) -> bool:
-        """Whether a subscription of the application is one of these."""
+        """Return whether a subscription of the application is served by groups."""
         return self._subscriptions.reads(subscription)
 
     # The application.
@@ -147,138 +325,104 @@ class FastDelivery(Part):
     def admit_subscription(self, request: int | None, command: JoinGroups) -> None:
         """Keep a subscription; `Refused` or `BadText` if it cannot be.
 
-        The request is answered when groups have been looked for; without one a notice says each time what
-        came of that. Nothing is looked for before `begin_subscription`.
+        The request is answered when groups have been searched for; without a request a notice tells the
+        result of each search. No search starts before `begin_subscription`.
         """
         self._subscriptions.admit(request, command)
 
     def begin_subscription(self, number: int, now: float) -> None:
-        """Look for groups that carry what a subscription accepts, and join them."""
+        """Search for groups that carry what a subscription accepts, and join them."""
         self._subscriptions.begin(number, now)
-        self._finish(now)
+        self.finish(now)
 
     def end_subscription(self, number: int, now: float) -> None:
-        """Leave groups of which nothing else is wanted."""
+        """End a subscription, and leave the groups that no other subscription needs."""
         self._subscriptions.leave(number, now)
         for group in list(self._deputy_service.counts):
             if group not in self.memberships:
                 self._deputy_service.release(group)
-        self._finish(now)
+        self.finish(now)
 
     @on_command(OpenGroup)
     def open_group(self, request: int, command: OpenGroup, now: float) -> None:
-        """Serve those who want events of a predicate."""
+        """Open a group that serves the events that a predicate accepts."""
         self.publisher.open(request, command, now)
-        self._finish(now)
+        self.finish(now)
 
     @on_command(CloseGroup)
     def close_group(self, request: int, command: CloseGroup, now: float) -> None:
-        """Serve a group no longer."""
+        """Close a group, and tell its members."""
         self.publisher.close(request, command.group, now)
-        self._finish(now)
+        self.finish(now)
 
     @on_command(PublishToGroup)
     def publish_to_group(self, request: int, command: PublishToGroup, now: float) -> None:
         """Send an event to the members of a group of ours."""
         self.publisher.publish(request, command, now)
-        self._finish(now)
+        self.finish(now)
 
     @on_command(SearchGroups)
     def search_groups(self, request: int, command: SearchGroups, now: float) -> None:
-        """Look for groups that carry all of a predicate."""
+        """Search for groups that carry all of a predicate."""
         self._subscriptions.search(request, command.predicate)
-        self._finish(now)
+        self.finish(now)
 
     @on_command(ExamineGroups)
     def examine_groups(self, request: int, command: ExamineGroups, now: float) -> None:
-        """Tell how groups stand."""
+        """Report the groups of this node and its memberships."""
         memberships = self.memberships.status(self._deputy_service.counts)
         self._out.reply(request, GroupsStatus(self.publisher.status(), memberships, len(self._boards)))
-        self._finish(now)
+        self.finish(now)
 
     # Messages.
 
-    def _hear(
-        self, peer: PeerId, message: M, handle: Callable[[PeerId, M, float], None], now: float
-    ) -> Reason | None:
-        """Handle a message of a peer; why it is refused, which a record says as well."""
-        before = self._out.mark()
-        try:
-            handle(peer, message, now)
-        except RemoteError as error:
-            self._out.forget_since(before)
-            note = f"{type(message).__name__}: {error.detail}"
-            self._out.record(Record(Kind.REJECTED, peer=peer, reason=error.reason, note=note[:200]))
-            return error.reason
-        self._finish(now)
-        return None
+    def answer(self, peer: PeerId, message: Message) -> None:
+        """See `Listener.answer`."""
+        self._station.requests.answer(peer, message)
 
-    @on_message(Post)
+    @hears(Post, lambda message, reason: Posted(message.number, reason))
     def handle_post(self, peer: PeerId, message: Post, now: float) -> None:
         """Keep an advertisement on the board of an attribute."""
-        refusal = self._hear(peer, message, self._keep_posting, now)
-        if refusal is not None:
-            self._requests.answer(peer, Posted(message.number, refusal))
-
-    def _keep_posting(self, peer: PeerId, message: Post, now: float) -> None:
-        if not is_near(self._context.peer, message.attribute, self._directory):
+        context, config, content = self._station.context, self._station.config, self._station.content
+        if not is_near(context.peer, message.attribute, self._directory):
             raise RemoteError(Reason.NOT_RESPONSIBLE, "others are closer to this attribute")
-        attributes, longest = self._content.attributes, 3 * self._config.refresh
-        predicate = check_posting(message.posting, self._context, attributes, longest, now)
+        predicate = check_posting(message.posting, context, content.attributes, 3 * config.refresh, now)
         self._boards.put(message.attribute, message.posting, predicate)
-        self._requests.answer(peer, Posted(message.number, None))
+        self.answer(peer, Posted(message.number, None))
 
-    @on_message(Browse)
+    @hears(Browse, lambda message, reason: Browsed(message.number, (), False, reason))
     def handle_browse(self, peer: PeerId, message: Browse, now: float) -> None:
-        """Tell which groups on a board carry what a peer wants."""
-        refusal = self._hear(peer, message, self._show_board, now)
-        if refusal is not None:
-            self._requests.answer(peer, Browsed(message.number, (), False, refusal))
-
-    def _show_board(self, peer: PeerId, message: Browse, now: float) -> None:
-        wanted = foreign_predicate(message.predicate, self._content.attributes)
+        """Answer with the groups on a board that carry all of a peer's predicate."""
+        wanted = foreign_predicate(message.predicate, self._station.content.attributes)
         postings, more = self._boards.page(message.attribute, wanted, message.after, now)
-        self._requests.answer(peer, Browsed(message.number, postings, more, None))
+        self.answer(peer, Browsed(message.number, postings, more, None))
 
-    @on_message(Enrol)
+    @hears(Enrol, lambda message, reason: Enrolled(message.number, reason))
     def handle_enrol(self, peer: PeerId, message: Enrol, now: float) -> None:
         """Take a peer as a member of a group of ours."""
-        refusal = self._hear(peer, message, self.publisher.enrol, now)
-        if refusal is not None:
-            self._requests.answer(peer, Enrolled(message.number, refusal))
+        self.publisher.enrol(peer, message, now)
 
-    @on_message(Entrust)
+    @hears(Entrust, lambda message, reason: Entrusted(message.number, reason))
     def handle_entrust(self, peer: PeerId, message: Entrust, now: float) -> None:
         """Serve members of a group for its publisher."""
-        refusal = self._hear(peer, message, self._take_charge, now)
-        if refusal is not None:
-            self._requests.answer(peer, Entrusted(message.number, refusal))
-
-    def _take_charge(self, peer: PeerId, message: Entrust, now: float) -> None:
         if self.memberships.publisher(message.group) != peer:
             raise RemoteError(Reason.NOT_A_MEMBER, "no group of its that this node is in")
-        predicates = [check_enrolment(each, self._content.attributes, now) for each in message.added]
+        predicates = [check_enrolment(each, self._station.content.attributes, now) for each in message.added]
         promised = self.memberships.promised(message.group)
         self._deputy_service.entrust(message, predicates, promised, now)
-        self._requests.answer(peer, Entrusted(message.number, None))
+        self.answer(peer, Entrusted(message.number, None))
 
-    @on_message(Convey)
+    @hears(Convey, _refuse_event)
     def handle_convey(self, peer: PeerId, message: Convey, now: float) -> None:
-        """Take an event of a group, and bring it to those whom we serve."""
-        refusal = self._hear(peer, message, self._take_event, now)
-        if refusal is not None:
-            nothing = Conveyed(message.number, EventId(bytes(32)), None, False, False, (), refusal)
-            self._requests.answer(peer, nothing)
-
-    def _take_event(self, peer: PeerId, message: Convey, now: float) -> None:
+        """Take an event of a group, and bring it to the members that this node serves."""
         group = message.unit.topic
         publisher = self.memberships.publisher(group)
         if publisher is None:
             raise RemoteError(Reason.NOT_A_MEMBER, "no group that this node is in")
         if message.card.device_key != publisher:
             raise RemoteError(Reason.NOT_A_PUBLISHER, "an event of somebody else")
-        passing = check(message.unit, message.card, self._context, self._content, now)
-        if passing.event.time / 1000 + self._config.stale < now:
+        passing = check(message.unit, message.card, self._station.context, self._station.content, now)
+        if passing.event.time / 1000 + self._station.config.stale < now:
             raise RemoteError(Reason.STALE, "an old event")
         fresh = self.memberships.take(passing, 1 if peer == publisher else 2)
         given = self.memberships.receipt(group, passing.id)
@@ -286,15 +430,12 @@ class FastDelivery(Part):
         if message.serve and peer == publisher:
             self._deputy_service.forward(peer, message, passing, answer, now)
         else:
-            self._requests.answer(peer, answer)
+            self.answer(peer, answer)
 
-    @on_message(Quit)
+    @hears(Quit)
     def handle_quit(self, peer: PeerId, message: Quit, now: float) -> None:
         """Forget a member that leaves a group of ours, or a group that its publisher has closed."""
-        self._hear(peer, message, self._leave_or_forget, now)
-
-    def _leave_or_forget(self, peer: PeerId, message: Quit, now: float) -> None:
-        self._requests.answer(peer, Parted(message.number))
+        self.answer(peer, Parted(message.number))
         if self.memberships.publisher(message.group) == peer:
             self._deputy_service.release(message.group)
             self.memberships.handle_close(message.group)
@@ -303,44 +444,44 @@ class FastDelivery(Part):
 
     # Answers.
 
-    @on_message(Posted)
+    @hears(Posted)
     def handle_posted(self, peer: PeerId, message: Posted, now: float) -> None:
         """Note whether an advertisement of ours is on a board."""
-        self._hear(peer, message, self._hear_answer, now)
+        self._hear_answer(peer, message, now)
 
-    @on_message(Browsed)
+    @hears(Browsed)
     def handle_browsed(self, peer: PeerId, message: Browsed, now: float) -> None:
         """Note which groups are on a board."""
-        self._hear(peer, message, self._hear_answer, now)
+        self._hear_answer(peer, message, now)
 
-    @on_message(Enrolled)
+    @hears(Enrolled)
     def handle_enrolled(self, peer: PeerId, message: Enrolled, now: float) -> None:
         """Note whether a publisher has taken us as a member."""
-        self._hear(peer, message, self._hear_answer, now)
+        self._hear_answer(peer, message, now)
 
-    @on_message(Entrusted)
+    @hears(Entrusted)
     def handle_entrusted(self, peer: PeerId, message: Entrusted, now: float) -> None:
         """Note whether a member serves others for us."""
-        self._hear(peer, message, self._hear_answer, now)
+        self._hear_answer(peer, message, now)
 
-    @on_message(Parted)
+    @hears(Parted)
     def handle_parted(self, peer: PeerId, message: Parted, now: float) -> None:
         """Note that the other side knows that a group was left or closed."""
-        self._hear(peer, message, self._hear_answer, now)
+        self._hear_answer(peer, message, now)
 
-    @on_message(Conveyed)
+    @hears(Conveyed)
     def handle_conveyed(self, peer: PeerId, message: Conveyed, now: float) -> None:
         """Note that a member has an event, or gathers receipts of others."""
-        self._hear(peer, message, self._hear_waiting if message.waiting else self._hear_answer, now)
-
-    def _hear_waiting(self, peer: PeerId, message: Conveyed, now: float) -> None:
-        task = self._requests.pending(peer, message.number)
+        if not message.waiting:
+            self._hear_answer(peer, message, now)
+            return
+        task = self._station.requests.find_task(peer, message.number)
         if not isinstance(task, Publishing):
             raise RemoteError(Reason.MALFORMED, "it serves nobody here")
         self.publisher.publications.handle_waiting(task, message)
 
     def _hear_answer(self, peer: PeerId, message: A, now: float) -> None:
-        task = self._requests.handle_answer(peer, message.number)
+        task = self._station.requests.take_task(peer, message.number)
         match task, message:
             case Advertising(), Posted():
                 self._advertisements.handle_answer(task, message)
@@ -384,17 +525,17 @@ class FastDelivery(Part):
     # Links, lookups and time.
 
     def handle_link_up(self, event: LinkUp, now: float) -> None:
-        """Send what was asked of a peer over the link to it."""
-        self._requests.handle_link_up(event.peer)
+        """Send all open requests to a peer whose link is up."""
+        self._station.requests.handle_link_up(event.peer)
 
     def handle_link_loss(self, event: LinkDown | DialFailed, now: float) -> None:
-        """Go on without what was asked over a link that is down, or that did not come up."""
-        self._go_on(*self._requests.handle_link_loss(event.peer, event.reason), now)
+        """Fail the requests that cannot be answered, since a link is down or did not come up."""
+        self._go_on(*self._station.requests.handle_link_loss(event.peer, event.reason), now)
 
     @on_timer(AnswerDue)
     def handle_timeout(self, timer: AnswerDue, now: float) -> None:
-        """Ask once more, and in the end no more."""
-        self._go_on(*self._requests.handle_timeout(timer), now)
+        """Ask once more, or give up when all tries are spent."""
+        self._go_on(*self._station.requests.handle_answer_due(timer), now)
 
     def _go_on(self, failed: list[Failed[Task]], silent: list[Task], now: float) -> None:
         for each in failed:
@@ -402,38 +543,38 @@ class FastDelivery(Part):
         for task in silent:
             if isinstance(task, Publishing):
                 self.publisher.publications.handle_silence(task)
-        self._finish(now)
+        self.finish(now)
 
     def handle_nodes_found(self, found: Located, now: float) -> None:
-        """Go on with what waited for a lookup."""
+        """Continue the advertisements and searches that waited for a lookup."""
         self._advertisements.handle_nodes_found(found, now)
         self._searches.handle_nodes_found(found, now)
-        self._finish(now)
+        self.finish(now)
 
     @on_timer(ReceiptsDue)
     def end_gathering(self, timer: ReceiptsDue, now: float) -> None:
-        """Leave it to a publisher to see to those who gave no receipt."""
+        """Leave the members that gave no receipt to the publisher."""
         self._deputy_service.end_gathering(timer)
-        self._finish(now)
+        self.finish(now)
 
     @on_timer(GroupConfirmDue)
     def end_confirmation(self, timer: GroupConfirmDue, now: float) -> None:
-        """Answer a publisher without those who say nothing."""
+        """Answer the application although some members have not answered."""
         self.publisher.publications.end_confirmation(timer)
 
     @on_timer(IdleDue)
     def release_idle(self, timer: IdleDue, now: float) -> None:
-        """Let links go, and look again for what was not found: boards, and groups."""
+        """Release idle links, and retry groups on no board and subscriptions without a group."""
         needed = {**self.publisher.linked, **self._deputy_service.linked, **self.memberships.linked}
-        self._requests.release_idle(needed)
+        self._station.requests.release_idle(needed)
         self.publisher.advertise_again(now)
         self._subscriptions.look_again(lacking=True)
-        self._out.set_timer(self._config.idle, IdleDue())
-        self._finish(now)
+        self._out.set_timer(self._station.config.idle, IdleDue())
+        self.finish(now)
 
     @on_timer(RenewDue)
     def renew(self, timer: RenewDue, now: float) -> None:
-        """Renew what we want, and forget what others did not renew."""
+        """Renew our memberships and advertisements, and forget those that others did not renew."""
         self.publisher.renew(now)
         self.memberships.renew(now)
         over = self._boards.expire(now)
@@ -441,11 +582,11 @@ class FastDelivery(Part):
             note = "advertisements"
             self._out.record(Record(Kind.EXPIRED, events=over, reason=Reason.RETENTION, note=note))
         self._subscriptions.look_again(lacking=False)
-        self._out.set_timer(self._config.refresh, RenewDue())
-        self._finish(now)
+        self._out.set_timer(self._station.config.refresh, RenewDue())
+        self.finish(now)
 
-    def _finish(self, now: float) -> None:
-        """See to what came of an input: searches that have ended, and news for those who serve others."""
+    def finish(self, now: float) -> None:
+        """Act on the results of an input: join the groups that were found, and tell deputies what is new."""
         while self._searches.ended:
             ended, self._searches.ended = self._searches.ended, []
             for search, listings, unanswered in ended:

@@ -1,20 +1,20 @@
-"""What the application wants of groups: searched for, joined, and looked for again.
+"""Searches for groups: for the application, and again and again for its subscriptions.
 
-All nodes that should have the board of one attribute are asked, and not believed. A group that carries what
-is wanted has all of its attributes, so it stands on the boards of any one of them. Several nodes have that
-board: one that is gone, hides something or disagrees who is closest does no harm.
+All nodes that should have the board of one attribute are asked, and what they say is checked. A group that
+carries a predicate has all of its attributes, so it stands on the board of any one of them. Several nodes
+have that board: one that is gone, hides groups or disagrees about who is closest does no harm.
 """
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from linnet.content.attribute_keys import Locate, Located, attribute_key, nearest_name
 from linnet.content.commands import GroupAt
-from linnet.content.config import ContentConfig
 from linnet.content.fast.advertisements import Boards, closest
 from linnet.content.fast.commands import GroupsFound, JoinGroups, Listing
-from linnet.content.fast.config import FastConfig
-from linnet.content.fast.group_requests import Browsing, GroupRequests
-from linnet.content.fast.memberships import Memberships
+from linnet.content.fast.group_requests import Browsing, FastStation
+from linnet.content.fast.memberships import Memberships, Wish
 from linnet.content.fast.messages import REGION_CHARS, Browse, Browsed, Posting
 from linnet.content.fast.publisher import Publisher
 from linnet.content.fast.signed_records import check_posting, group_id
@@ -22,60 +22,47 @@ from linnet.content.predicate import Predicate, read_predicate
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.context import Context
-from linnet.machine.outbox import Outbox
-from linnet.overlay.kademlia.ids import NodeId
+from linnet.overlay.kademlia.routing_table import NodeId
 from linnet.trace.records import Kind, Record
 
 _PAGES = 128
-"""Pages that are read of one board: four thousand groups."""
+"""Pages that are read of one board, at most: four thousand groups."""
 
 
-class _Search:
+class _Search(Struct, eq=False):
     """One search."""
 
-    __slots__ = ("attribute", "found", "issued", "open", "pages", "predicate", "spare", "unanswered")
-
-    def __init__(self, predicate: Predicate, attribute: str) -> None:
-        self.predicate = predicate
-        self.attribute = attribute
-        self.found: dict[TopicId, Listing] = {}
-        self.issued: dict[TopicId, int] = {}
-        self.open: dict[PeerId, Contact] = {}
-        self.spare: list[Contact] = []
-        self.pages: dict[PeerId, int] = {}
-        self.unanswered = 0
+    predicate: Predicate
+    attribute: str
+    found: dict[TopicId, Listing] = {}
+    issued: dict[TopicId, int] = {}
+    open: dict[PeerId, Contact] = {}
+    spare: list[Contact] = []
+    pages: dict[PeerId, int] = {}
+    unanswered: int = 0
 
 
 class Searches:
-    """What this node looks for. What has ended is in `ended`, until somebody takes it."""
+    """The searches of this node. Finished ones are in `ended`, until the caller takes them."""
 
-    def __init__(
-        self,
-        context: Context,
-        config: FastConfig,
-        attributes: int,
-        requests: GroupRequests,
-        boards: Boards,
-        out: Outbox,
-    ) -> None:
-        self._out = out
-        self._context = context
-        self._config = config
-        self._attributes = attributes
-        self._requests = requests
+    def __init__(self, station: FastStation, boards: Boards) -> None:
+        self._out = station.out
+        self._context = station.context
+        self._config = station.config
+        self._attributes = station.content.attributes
+        self._requests = station.requests
         self._boards = boards
         self._searches: dict[int, _Search] = {}
         self._located: dict[NodeId, list[int]] = {}
         self._next = 0
         self.ended: list[tuple[int, tuple[Listing, ...], int]] = []
-        """Searches, the groups that they found, and how many boards did not answer."""
+        """Finished searches: number, groups found, and how many boards did not answer."""
 
     def __len__(self) -> int:
         return len(self._searches)
 
     def begin(self, predicate: Predicate) -> int:
-        """Look for groups that carry all of this; the number of the search."""
+        """Search for groups that carry all of a predicate; return the number of the search."""
         self._next += 1
         attribute = nearest_name(self._context.peer, predicate.names)
         self._searches[self._next] = _Search(predicate, attribute)
@@ -106,12 +93,11 @@ class Searches:
                     after = group_id(posting.publisher.peer, posting.predicate)
             return
         search.open[contact.peer] = contact
-        asked = self._requests.next_number()
-        message = Browse(asked, search.attribute, search.predicate.text, after)
-        self._requests.ask(asked, contact, message, Browsing(number, contact.peer), hasty=True)
+        message = Browse(self._requests.next_number(), search.attribute, search.predicate.text, after)
+        self._requests.ask_peer(contact, message, Browsing(number, contact.peer), hasty=True)
 
     def handle_answer(self, task: Browsing, answer: Browsed, now: float) -> None:
-        """Read what a board says is on it, or a page of that."""
+        """Check the advertisements on one page of a board, and ask for the next page."""
         search = self._searches.get(task.search)
         if search is None:
             return
@@ -154,7 +140,7 @@ class Searches:
             search.found.pop(group, None)
 
     def handle_failure(self, task: Browsing, reason: Reason, now: float) -> None:
-        """Ask another node that may have the board of one that does not answer."""
+        """Ask another node for a board if one does not answer."""
         search = self._searches.get(task.search)
         if search is None:
             return
@@ -170,52 +156,40 @@ class Searches:
             self.ended.append((number, tuple(search.found.values()), search.unanswered))
 
 
-class _Subscription:
-    """What the application wants, and of which groups."""
+class _Subscription(Struct, eq=False):
+    """A subscription of the application, and the groups that it wants."""
 
-    __slots__ = ("command", "is_told", "listing", "predicate", "request", "search")
-
-    def __init__(
-        self, command: JoinGroups, predicate: Predicate, listing: Listing | None, request: int | None
-    ) -> None:
-        self.command = command
-        self.predicate = predicate
-        self.listing = listing
-        """The one group to be in; None: all that are found."""
-        self.request = request
-        """None: this node keeps it, and is told after every search."""
-        self.is_told = False
-        """Whether the command was answered."""
-        self.search: int | None = None
-        """The search that is under way for it."""
+    command: JoinGroups
+    predicate: Predicate
+    listing: Listing | None
+    """The one group to join; None: all that are found."""
+    request: int | None
+    """The request to answer; None: this node keeps the subscription, and a notice reports every search."""
+    is_told: bool = False
+    """Whether the command was answered."""
+    search: int | None = None
+    """The number of the search that is under way for it."""
 
 
 class Subscriptions:
-    """Subscriptions, and searches of the application."""
+    """The subscriptions and searches of the application."""
 
     def __init__(
-        self,
-        context: Context,
-        config: FastConfig,
-        content: ContentConfig,
-        searches: Searches,
-        memberships: Memberships,
-        publisher: Publisher,
-        out: Outbox,
+        self, station: FastStation, searches: Searches, memberships: Memberships, publisher: Publisher
     ) -> None:
-        self._out = out
-        self._ours = context.peer
-        self._config = config
-        self._attributes = content.attributes
+        self._out = station.out
+        self._ours = station.context.peer
+        self._config = station.config
+        self._attributes = station.content.attributes
         self._searches = searches
         self._memberships = memberships
         self._publisher = publisher
         self._subscriptions: dict[int, _Subscription] = {}
         self._searching: dict[int, tuple[int, int | None]] = {}
-        """By search: the request, or the subscription, that it is for."""
+        """The request, or the subscription, that each search is for."""
 
     def reads(self, subscription: int) -> bool:
-        """Whether a subscription of the application is one of these."""
+        """Return whether a subscription of the application is served by groups."""
         return subscription in self._subscriptions
 
     def search(self, request: int, text: str) -> None:
@@ -224,7 +198,7 @@ class Subscriptions:
         self._searching[number] = (request, None)
 
     def admit(self, request: int | None, command: JoinGroups) -> None:
-        """Keep a subscription; `Refused` or `BadText` if it cannot be. Nothing is done before `begin`."""
+        """Keep a subscription; `Refused` or `BadText` if it cannot be. No search starts before `begin`."""
         number = command.subscription
         if number in self._subscriptions:
             raise Refused(Reason.IN_USE, f"there is a subscription {number} already")
@@ -245,7 +219,7 @@ class Subscriptions:
         return listing
 
     def begin(self, number: int, now: float) -> None:
-        """Look for groups that carry what a subscription accepts, or join the one that it names."""
+        """Search for groups that carry what a subscription accepts, or join the one that it names."""
         listing = self._subscriptions[number].listing
         if listing is None:
             self._search(number)
@@ -253,12 +227,12 @@ class Subscriptions:
             self._join(number, (listing,), 0, now)
 
     def leave(self, number: int, now: float) -> None:
-        """End a subscription, and leave groups of which nothing else is wanted."""
+        """End a subscription, and leave the groups that no other subscription needs."""
         del self._subscriptions[number]
         self._memberships.leave(number, now)
 
     def look_again(self, *, lacking: bool) -> None:
-        """Search once more for all subscriptions, or for those that no group serves."""
+        """Search once more for all subscriptions, or only for those without a group."""
         for number, subscription in self._subscriptions.items():
             if subscription.listing is not None or subscription.search is not None:
                 continue
@@ -271,7 +245,7 @@ class Subscriptions:
         self._searching[subscription.search] = (0, number)
 
     def handle_found(self, search: int, listings: tuple[Listing, ...], unanswered: int, now: float) -> None:
-        """Tell or join the groups that a search found."""
+        """Report the groups that a search found, or join them."""
         request, number = self._searching.pop(search)
         if number is None:
             self._out.reply(request, GroupsFound(listings, unanswered))
@@ -289,5 +263,5 @@ class Subscriptions:
             self._memberships.expect_answers(subscription.request, number, predicate.text, unanswered)
             subscription.is_told = True
         region = self._config.region if command.region is None else command.region
-        self._memberships.join(number, predicate, listings, region, command.capacity, now)
+        self._memberships.join(Wish(number, predicate, region, command.capacity), listings, now)
         self._memberships.answer_if_known(number)

@@ -1,13 +1,13 @@
-"""Groups of others that this node is a member of: joining, renewing, leaving, and events that come."""
+"""This node's memberships in groups: joining, renewing and leaving them, and receiving their events."""
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from linnet.content.application import Hand
 from linnet.content.commands import Match
-from linnet.content.config import ContentConfig
 from linnet.content.fast.commands import GroupsJoined, Listing, MembershipStatus, NotJoined
-from linnet.content.fast.config import FastConfig
-from linnet.content.fast.group_requests import Entering, GroupRequests, Leaving
+from linnet.content.fast.group_requests import Entering, FastStation, Leaving
 from linnet.content.fast.messages import PREDICATES, Enrol, Enrolled, Quit
 from linnet.content.fast.signed_records import KEY_BYTES, TEXTS_CHARS, make_enrolment, receipt
 from linnet.content.filter_table import Filters
@@ -16,41 +16,47 @@ from linnet.content.predicate import Predicate
 from linnet.core.errors import Refused
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.context import Context
-from linnet.machine.outbox import Notice, Outbox
+from linnet.machine.outbox import Notice
 from linnet.trace.records import Kind, Record
 
 CONVEY = "convey"
 
 
 class GroupsSought(Notice, frozen=True, gc=False):
-    """Groups were sought for a subscription that this node keeps: which have taken it, and which have not."""
+    """The result of a search for groups for a subscription that this node keeps."""
 
     subscription: int
     result: GroupsJoined
 
 
-class _Membership:
-    """One group, and what is wanted of it."""
+class Wish(Struct, frozen=True, gc=False):
+    """The predicate of a subscription, and what it offers to each group that it joins."""
 
-    __slots__ = ("asking", "changed", "key", "listing", "promised", "region", "stands", "wanted")
+    subscription: int
+    predicate: Predicate
+    region: str
+    capacity: int | None
+    """Members that this node offers to serve; None: half of the capacity that is not yet promised."""
 
-    def __init__(self, listing: Listing, key: bytes, region: str, promised: int) -> None:
-        self.listing = listing
-        self.key = key
-        self.region = region
-        self.promised = promised
-        self.wanted: dict[int, Predicate] = {}
-        """By subscriptions of the application."""
-        self.stands = False
-        self.asking = False
-        """Whether an answer of the publisher is awaited."""
-        self.changed = False
-        """Whether something else is wanted by now than what was asked."""
+
+class _Membership(Struct, eq=False):
+    """One group that this node joins, and the predicates wanted of it."""
+
+    listing: Listing
+    key: bytes
+    region: str
+    promised: int
+    wanted: dict[int, Predicate] = {}
+    """The wanted predicates, by subscription of the application."""
+    stands: bool = False
+    asking: bool = False
+    """Whether the publisher's answer is awaited."""
+    changed: bool = False
+    """Whether the wanted predicates have changed since the publisher was asked."""
 
     @property
     def predicates(self) -> tuple[str, ...]:
-        """All that is wanted, in as few predicates as can be."""
+        """All wanted predicates, merged into as few as possible."""
         filters = Filters()
         for predicate in self.wanted.values():
             for piece in predicate.pieces:
@@ -58,41 +64,28 @@ class _Membership:
         return tuple(sorted(predicate.text for predicate in filters))
 
 
-class _Joining:
-    """A subscription whose application waits to hear which groups have taken it."""
+class _Joining(Struct, eq=False):
+    """A subscription that waits for its groups to answer."""
 
-    __slots__ = ("joined", "open", "predicate", "refused", "request", "unanswered")
-
-    def __init__(self, request: int | None, predicate: str, unanswered: int) -> None:
-        self.request = request
-        """None: this node keeps the subscription, and is told by a notice."""
-        self.predicate = predicate
-        self.unanswered = unanswered
-        self.open: dict[TopicId, None] = {}
-        self.joined: list[Listing] = []
-        self.refused: list[NotJoined] = []
+    request: int | None
+    """The request to answer; None: this node keeps the subscription, and hears by a notice."""
+    predicate: str
+    unanswered: int
+    open: dict[TopicId, None] = {}
+    joined: list[Listing] = []
+    refused: list[NotJoined] = []
 
 
 class Memberships:
-    """What this node wants of groups. Its own groups are among them, without anything being sent."""
+    """All memberships of this node, in its own groups too, for which no messages are needed."""
 
-    def __init__(
-        self,
-        context: Context,
-        config: FastConfig,
-        content: ContentConfig,
-        requests: GroupRequests,
-        listens: tuple[str, ...],
-        out: Outbox,
-        hand: Hand,
-    ) -> None:
-        self._out = out
+    def __init__(self, station: FastStation, hand: Hand) -> None:
+        self._out = station.out
         self._hand = hand
-        self._context = context
-        self._config = config
-        self._content = content
-        self._requests = requests
-        self._listens = listens
+        self._context = station.context
+        self._config = station.config
+        self._requests = station.requests
+        self._listens = station.listens
         self._memberships: dict[TopicId, _Membership] = {}
         self._joining: dict[int, _Joining] = {}
         self._seen: dict[EventId, None] = {}
@@ -101,62 +94,48 @@ class Memberships:
         return group in self._memberships
 
     def publisher(self, group: TopicId) -> PeerId | None:
-        """Whose group it is, if this node is a member."""
+        """Return the publisher of a group that this node is a member of; None if it is not."""
         known = self._memberships.get(group)
         return None if known is None else known.listing.publisher.peer
 
     def promised(self, group: TopicId) -> int:
-        """Members that this node said it would serve."""
+        """Return how many members this node offered to serve in a group."""
         known = self._memberships.get(group)
         return 0 if known is None else known.promised
 
     def groups(self, subscription: int) -> int:
-        """How many groups have taken a subscription."""
+        """Return how many groups have taken a subscription."""
         return sum(each.stands and subscription in each.wanted for each in self._memberships.values())
 
     def serves(self, subscription: int) -> bool:
-        """Whether there is a group for a subscription."""
+        """Return whether a subscription has a group, be it asked or joined."""
         return any(subscription in each.wanted for each in self._memberships.values())
 
     # Joining and leaving.
 
-    def join(
-        self,
-        subscription: int,
-        predicate: Predicate,
-        listings: tuple[Listing, ...],
-        region: str,
-        capacity: int | None,
-        now: float,
-    ) -> None:
-        """Become a member of these groups, for one subscription."""
+    def join(self, wish: Wish, listings: tuple[Listing, ...], now: float) -> None:
+        """Join these groups for one subscription."""
         for listing in listings:
             try:
-                self._join(subscription, predicate, listing, region, capacity, now)
+                self._join(wish, listing, now)
             except Refused as error:
-                self._note_decision(listing, subscription, error.reason)
+                self._note_decision(listing, wish.subscription, error.reason)
 
-    def _join(
-        self,
-        subscription: int,
-        predicate: Predicate,
-        listing: Listing,
-        region: str,
-        capacity: int | None,
-        now: float,
-    ) -> None:
+    def _join(self, wish: Wish, listing: Listing, now: float) -> None:
+        subscription = wish.subscription
         known = self._memberships.get(listing.group)
         if known is None:
             if len(self._memberships) >= self._config.memberships:
                 raise Refused(Reason.TOO_MANY, f"at most {self._config.memberships} memberships")
-            known = _Membership(listing, self._context.entropy(KEY_BYTES), region, self._promise(capacity))
+            promised = self._promise(wish.capacity)
+            known = _Membership(listing, self._context.entropy(KEY_BYTES), wish.region, promised)
             self._memberships[listing.group] = known
         elif subscription in known.wanted:
             if known.stands:
                 self._note_decision(listing, subscription, None)
             return
         before = known.predicates
-        known.wanted[subscription] = predicate
+        known.wanted[subscription] = wish.predicate
         after = known.predicates
         if len(after) > PREDICATES or sum(map(len, after)) > TEXTS_CHARS:
             del known.wanted[subscription]
@@ -173,7 +152,7 @@ class Memberships:
         self._ask(known, now)
 
     def _promise(self, capacity: int | None) -> int:
-        """What this node would serve in one more group."""
+        """Return how many members this node offers to serve in one more group."""
         left = max(0, self._config.capacity - sum(each.promised for each in self._memberships.values()))
         return left // 2 if capacity is None else max(0, min(capacity, left))
 
@@ -193,16 +172,15 @@ class Memberships:
             known.promised,
             until,
         )
-        number = self._requests.next_number()
-        message = Enrol(number, listing.predicate, enrolment, known.key)
-        self._requests.ask(number, listing.publisher, message, Entering(listing.group))
+        message = Enrol(self._requests.next_number(), listing.predicate, enrolment, known.key)
+        self._requests.ask_peer(listing.publisher, message, Entering(listing.group))
 
     def handle_answer(self, task: Entering, answer: Enrolled, now: float) -> None:
-        """Note whether a publisher has us as a member."""
+        """Note whether a publisher took us as a member."""
         self._note_outcome(task.group, answer.reason, now)
 
     def handle_failure(self, task: Entering, reason: Reason, now: float) -> None:
-        """Note that a publisher says nothing."""
+        """Note that a publisher does not answer."""
         self._note_outcome(task.group, reason, now)
 
     def _note_outcome(self, group: TopicId, reason: Reason | None, now: float) -> None:
@@ -220,7 +198,7 @@ class Memberships:
             self._note_decision(known.listing, subscription, reason)
 
     def leave(self, subscription: int, now: float) -> None:
-        """Leave the groups of which only a subscription that has ended wanted something."""
+        """Leave the groups that only a subscription which has ended needed."""
         self._joining.pop(subscription, None)
         for group, known in list(self._memberships.items()):
             if known.wanted.pop(subscription, None) is None:
@@ -233,10 +211,9 @@ class Memberships:
                 self._ask(known, now)
             else:
                 del self._memberships[group]
-                number = self._requests.next_number()
-                task = Leaving(group, publisher.peer)
-                self._requests.withdraw(publisher.peer, Entering(group))
-                self._requests.ask(number, publisher, Quit(number, group), task)
+                self._requests.forget(publisher.peer, Entering(group))
+                message = Quit(self._requests.next_number(), group)
+                self._requests.ask_peer(publisher, message, Leaving(group, publisher.peer))
 
     def handle_close(self, group: TopicId) -> None:
         """Forget a group that its publisher has closed."""
@@ -246,24 +223,24 @@ class Memberships:
         self._out.record(
             Record(Kind.EXPIRED, peer=publisher, topic=group, reason=Reason.REMOTE_CLOSED, note=note)
         )
-        self._requests.withdraw(publisher, Entering(group))
+        self._requests.forget(publisher, Entering(group))
         for subscription in known.wanted:
             self._note_decision(known.listing, subscription, Reason.REMOTE_CLOSED)
 
     def renew(self, now: float) -> None:
-        """Stay for longer, and knock once more where nobody answered."""
+        """Renew all memberships, and ask again where a publisher did not answer."""
         for known in self._memberships.values():
             if known.listing.publisher.peer != self._context.peer and not known.asking:
                 self._ask(known, now)
 
-    # What the application waits for.
+    # Answers to the application.
 
     def expect_answers(self, request: int | None, subscription: int, predicate: str, unanswered: int) -> None:
-        """Expect the answers of groups that are joined next, for a subscription."""
+        """Gather the decisions of the groups that are joined next for a subscription."""
         self._joining[subscription] = _Joining(request, predicate, unanswered)
 
     def answer_if_known(self, subscription: int) -> None:
-        """Tell which groups have taken a subscription, if all have answered."""
+        """Report the groups of a subscription once all have answered."""
         joining = self._joining.get(subscription)
         if joining is None or joining.open:
             return
@@ -291,7 +268,7 @@ class Memberships:
     # Events.
 
     def take(self, passing: Passing, hops: int) -> bool:
-        """Hand an event of a group to the subscriptions that accept it; whether it was new."""
+        """Hand an event of a group to the subscriptions that accept it; return whether it was new."""
         event = passing.event
         known = self._memberships.get(event.topic)
         if event.id in self._seen:
@@ -312,19 +289,19 @@ class Memberships:
         return True
 
     def receipt(self, group: TopicId, event: EventId) -> bytes | None:
-        """Our receipt for an event."""
+        """Return our receipt for an event; None if this node is not in the group."""
         known = self._memberships.get(group)
         return None if known is None else receipt(known.key, event)
 
     @property
     def linked(self) -> dict[PeerId, None]:
-        """Publishers to which a link is kept, since they could not open one to us."""
+        """Publishers that links are kept to, since they cannot dial us."""
         if self._listens:
             return {}
         return {each.listing.publisher.peer: None for each in self._memberships.values()}
 
     def status(self, serves: dict[TopicId, int]) -> tuple[MembershipStatus, ...]:
-        """How memberships stand; with how many members are served for each group."""
+        """Return the status of all memberships; `serves` has the members served in each group."""
         return tuple(
             MembershipStatus(each.listing, each.stands, each.promised, serves.get(group, 0))
             for group, each in self._memberships.items()

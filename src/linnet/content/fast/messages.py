@@ -1,13 +1,12 @@
-"""What nodes tell each other about groups (tags 150 to 169). An answer has the number of its question."""
+"""The messages of nodes about groups (tags 150 to 169). An answer has the number of its question."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
-from linnet.content.messages import Attribute, Text
+from linnet.content.messages import Attribute, Text, Verdict
 from linnet.core.ids import Contact, Count, WireEventId, WirePeerId, WireSignature, WireTopicId
 from linnet.core.messages import BulkMessage, Message
 from linnet.core.reasons import Reason
@@ -15,11 +14,11 @@ from linnet.event.event import Unverified
 from linnet.identity.cards import Card
 
 PREDICATES = 16
-"""Predicates of one membership at most."""
+"""Predicates of one membership, at most."""
 POSTINGS = 32
-"""Advertisements in one answer at most."""
+"""Advertisements in one answer, at most."""
 BATCH = 32
-"""Members that are entrusted in one message at most."""
+"""Members that are handed to a deputy in one message, at most."""
 RECEIPTS = 4096
 MOST_CAPACITY = 4096
 MOST_MILLISECONDS = 3_600_000
@@ -33,21 +32,21 @@ After = Annotated[bytes, Meta(max_length=32)]
 
 
 class Posting(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """An advertisement: a publisher's signed word that it has this group, or has it no longer."""
+    """An advertisement: a publisher's signed statement that it has this group, or has closed it."""
 
     publisher: Contact
     card: Card
     predicate: Text
     open: bool
     issued: Count
-    """Milliseconds; of two the later counts."""
+    """Milliseconds; the later of two counts."""
     expires: Count
     """Seconds."""
     sig: WireSignature
 
 
 class Enrolment(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """A member's signed word what it wants of a group, and where it is: nobody else is sent anything."""
+    """A member's signed statement of what it wants of a group, and where: only then is it sent events."""
 
     group: WireTopicId
     member: Contact
@@ -67,11 +66,8 @@ class Post(Message, frozen=True, tag=150):
     posting: Posting
 
 
-class Posted(Message, frozen=True, tag=151):
-    """It is on the board, or why not."""
-
-    number: Count
-    reason: Reason | None
+class Posted(Verdict, frozen=True, tag=151):
+    """The advertisement is on the board, or the reason why it is not."""
 
 
 class Browse(Message, frozen=True, tag=152):
@@ -84,7 +80,7 @@ class Browse(Message, frozen=True, tag=152):
 
 
 class Browsed(Message, frozen=True, tag=153):
-    """These do."""
+    """A page of the advertisements that a `Browse` asked for."""
 
     number: Count
     postings: Annotated[tuple[Posting, ...], Meta(max_length=POSTINGS)]
@@ -93,43 +89,40 @@ class Browsed(Message, frozen=True, tag=153):
 
 
 class Enrol(Message, frozen=True, tag=154):
-    """I want this of your group; also to renew or change it. The key is for receipts."""
+    """Take me as a member with these predicates, or renew or change that. The key is for receipts."""
 
     number: Count
     group: Text
-    """Its predicate."""
+    """The group's predicate."""
     enrolment: Enrolment
     key: WireKey
 
     def __repr__(self) -> str:
         return f"Enrol({self.number}, {self.group!r})"
 
-    def __rich_repr__(self) -> Iterator[str]:  # type: ignore[override]
-        yield repr(self)
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        return [("", repr(self))]
 
 
-class Enrolled(Message, frozen=True, tag=155):
-    """You are a member, or why not."""
-
-    number: Count
-    reason: Reason | None
+class Enrolled(Verdict, frozen=True, tag=155):
+    """You are a member; or the reason why not."""
 
 
 class Quit(Message, frozen=True, tag=156):
-    """I am no member any more; of a publisher: nobody is, the group is closed."""
+    """I leave the group; from its publisher: the group is closed."""
 
     number: Count
     group: WireTopicId
 
 
 class Parted(Message, frozen=True, tag=157):
-    """So it is."""
+    """The answer to `Quit`."""
 
     number: Count
 
 
 class Entrust(Message, frozen=True, tag=158):
-    """Serve these members of my group, and those no longer."""
+    """Serve these members of my group, and stop serving those."""
 
     number: Count
     group: WireTopicId
@@ -137,11 +130,8 @@ class Entrust(Message, frozen=True, tag=158):
     gone: Annotated[tuple[WirePeerId, ...], Meta(max_length=BATCH)]
 
 
-class Entrusted(Message, frozen=True, tag=159):
-    """I do, or why not; then nothing changes."""
-
-    number: Count
-    reason: Reason | None
+class Entrusted(Verdict, frozen=True, tag=159):
+    """I serve them; or the reason why not, and then nothing changes."""
 
 
 class Convey(BulkMessage, frozen=True, tag=160):
@@ -151,21 +141,21 @@ class Convey(BulkMessage, frozen=True, tag=160):
     unit: Unverified
     card: Card
     serve: bool
-    """Whether it is for those as well whom you serve for its publisher."""
+    """Whether it is also for the members that the receiver serves for its publisher."""
     patience: Annotated[int, Meta(ge=0, le=MOST_MILLISECONDS)]
-    """Milliseconds that there are for receipts of others."""
+    """Milliseconds for gathering the receipts of others."""
 
 
 class Conveyed(BulkMessage, frozen=True, tag=161):
-    """I have it, and so have these; or why not."""
+    """I have the event, and these members gave receipts; or the reason why not."""
 
     number: Count
     event: WireEventId
     receipt: Receipt | None
     fresh: bool
-    """Whether it came for the first time."""
+    """Whether the event came for the first time."""
     waiting: bool
-    """Whether more receipts are to come, in another answer."""
+    """Whether more receipts will follow, in another answer."""
     receipts: Annotated[tuple[tuple[WirePeerId, Receipt], ...], Meta(max_length=RECEIPTS)]
     reason: Reason | None
 

@@ -1,9 +1,9 @@
-"""A group at its publisher: its members, what they want, and who serves them.
+"""A group at its publisher: its members, their predicates, and the deputies that serve them.
 
-After Agostinho 2021: past a number of members of a region that the publisher serves itself, it asks the
-strongest of them for help and hands on the weakest, but keeps a pool of the strongest to ask next. Here the
-one with most room takes the next, so that room which is freed is used again. A member is served by the
-publisher until who is to serve it has said yes.
+After Agostinho 2021: once a region has more members than the publisher serves itself, it asks the strongest
+of them to be deputies and hands on the weakest, but keeps a pool of the strongest to ask next. Here the
+deputy with most room takes the next member, so that freed room is used again. The publisher serves a member
+until the deputy that is to serve it has agreed.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from msgspec import Struct
+
+from linnet.content.config import FastConfig
 from linnet.content.fast.commands import GroupStatus
-from linnet.content.fast.config import FastConfig
 from linnet.content.fast.messages import BATCH, Enrolment
 from linnet.content.fast.signed_records import is_receipt
 from linnet.content.matching_index import Index
@@ -22,25 +24,20 @@ from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 
 
-class _Member:
-    """One who joined."""
+class _Member(Struct, eq=False):
+    """A member of the group."""
 
-    __slots__ = ("enrolment", "key", "predicates", "strikes", "told", "until")
-
-    def __init__(
-        self, enrolment: Enrolment, predicates: tuple[Predicate, ...], key: bytes, until: float
-    ) -> None:
-        self.enrolment = enrolment
-        self.predicates = predicates
-        self.key = key
-        self.until = until
-        self.told = enrolment.until
-        """Until when it stays, as far as who serves it knows."""
-        self.strikes = 0
+    enrolment: Enrolment
+    predicates: tuple[Predicate, ...]
+    key: bytes
+    until: float
+    told: int
+    """Its end of membership, in Unix seconds, as its deputy knows it."""
+    strikes: int = 0
 
 
 class Group:
-    """Members by their predicates and regions. Nothing is sent from here."""
+    """The members of a group, by their predicates and regions. Sends nothing itself."""
 
     def __init__(self, group: TopicId, predicate: Predicate, listed: bool, config: FastConfig) -> None:
         self.id = group
@@ -64,7 +61,7 @@ class Group:
         return list(self._members)
 
     def enrol(self, enrolment: Enrolment, predicates: tuple[Predicate, ...], key: bytes, now: float) -> None:
-        """One joins, stays for longer, or wants something else; `RemoteError` if there are too many."""
+        """Add a member, renew it or change its predicates; `RemoteError` if there are too many members."""
         peer = enrolment.member.peer
         known = self._members.get(peer)
         if known is None and len(self._members) >= self._config.members:
@@ -76,21 +73,21 @@ class Group:
             self._unindex(peer)
             for number, predicate in enumerate(predicates):
                 self._index.add((peer, number), predicate)
-        self._members[peer] = _Member(enrolment, predicates, key, until)
+        self._members[peer] = _Member(enrolment, predicates, key, until, enrolment.until)
         region = self._regions.setdefault(enrolment.region, Region(self._config.direct, self._config.pool))
         if known is not None and known.predicates != predicates:
-            # Who serves it has to know what it wants now.
+            # Its deputy has to know the new predicates.
             region.take_back(peer)
         region.add(peer, enrolment.capacity, bool(enrolment.member.hints))
         if known is not None and enrolment.until - known.told >= self._config.refresh / 2:
-            # Not each time: who asks again and again keeps nobody busy but this node.
+            # Not each time: a member that enrols again and again keeps only this node busy.
             region.renewed(peer)
         else:
             self._members[peer].told = known.told if known is not None else enrolment.until
         region.arrange(self._distrusted)
 
     def remove(self, peer: PeerId) -> bool:
-        """One leaves; whether it was a member."""
+        """Remove a member; return whether it was one."""
         if peer not in self._members:
             return False
         self._unindex(peer)
@@ -113,33 +110,33 @@ class Group:
             del self._regions[name]
 
     def expired(self, now: float) -> list[PeerId]:
-        """Members that did not renew in time."""
+        """Return the members that did not renew in time."""
         self._distrusted = {peer: until for peer, until in self._distrusted.items() if until > now}
         return [peer for peer, member in self._members.items() if member.until <= now]
 
-    # Who gets an event, and from whom.
+    # Recipients of an event, and their deputies.
 
     def matching(self, attributes: Attributes) -> dict[PeerId, PeerId | None]:
-        """Members that want an event, each with the deputy that serves it; None: the publisher does."""
+        """Return the members that want an event, each with its deputy; None: the publisher serves it."""
         found = dict.fromkeys(peer for peer, _ in self._index.matching(attributes))
         return {peer: self._region(peer).server(peer) for peer in found}
 
     def contact(self, peer: PeerId) -> Contact:
-        """Where a member can be dialled."""
+        """Return where a member can be dialled."""
         return self._members[peer].enrolment.member
 
     def is_receipt(self, peer: PeerId, event: EventId, given: bytes | None) -> bool:
-        """Whether a member gave this receipt."""
+        """Return whether a member gave this receipt."""
         member = self._members.get(peer)
         return member is not None and is_receipt(member.key, event, given)
 
     def answered(self, peer: PeerId) -> None:
-        """A member is there."""
+        """Note that a member answers: its strikes are forgiven."""
         if peer in self._members:
             self._members[peer].strikes = 0
 
     def missed(self, peer: PeerId) -> bool:
-        """A member did not answer; whether that has been so too often."""
+        """Note that a member did not answer; return whether that has happened too often in a row."""
         if peer not in self._members:
             return False
         self._members[peer].strikes += 1
@@ -151,17 +148,17 @@ class Group:
     # Deputies.
 
     def errands(self) -> list[tuple[Errand, tuple[Enrolment, ...]]]:
-        """What is to be told to deputies now."""
+        """Return what deputies are to be told now."""
         found = [errand for region in self._regions.values() for errand in region.errands()]
         return [(errand, tuple(self._members[peer].enrolment for peer in errand.added)) for errand in found]
 
     def agreed(self, peer: PeerId) -> None:
-        """A deputy has said yes to what it was asked last."""
+        """Note that a deputy has agreed to its last errand."""
         if peer in self._members and peer in self._region(peer).deputies:
             self._region(peer).agreed(peer)
 
     def relieve(self, peer: PeerId, until: float) -> list[PeerId]:
-        """A deputy serves nobody any more, and is not asked again before a time; whom it served."""
+        """Let a deputy serve nobody, and do not ask it again before a time; return the members it served."""
         if peer not in self._members or peer not in self._region(peer).deputies:
             return []
         self._distrusted[peer] = until
@@ -170,7 +167,7 @@ class Group:
         return left
 
     def doubt(self, peer: PeerId, member: PeerId) -> bool:
-        """A member that a deputy should have served did not have the event; whether that is too much."""
+        """Note that a deputy failed a member that it should have served; return whether that is too much."""
         if peer not in self._members or member not in self._members:
             return False
         region = self._region(peer)
@@ -183,11 +180,11 @@ class Group:
 
     @property
     def linked(self) -> dict[PeerId, None]:
-        """Members to which the publisher keeps links: those whom it serves itself."""
+        """Members that the publisher keeps links to: those that it serves itself."""
         return {peer: None for peer in self._members if self._region(peer).server(peer) is None}
 
     def status(self, boards: int) -> GroupStatus:
-        """How it stands."""
+        """Return the status of the group."""
         deputies = [
             (peer, len(deputy.served), deputy.room)
             for region in self._regions.values()
@@ -200,41 +197,38 @@ class Group:
 
 
 class Errand(NamedTuple):
-    """What a deputy has to be told: whom to serve, and whom no longer."""
+    """News for a deputy: members to serve, and members to serve no longer."""
 
     deputy: PeerId
     added: tuple[PeerId, ...]
     gone: tuple[PeerId, ...]
 
 
-class Deputy:
+class Deputy(Struct, eq=False):
     """A member that serves others for the publisher (a *helper* in the paper)."""
 
-    __slots__ = ("adding", "again", "asked", "capacity", "failed", "leaving", "served", "telling")
-
-    def __init__(self, capacity: int) -> None:
-        self.capacity = capacity
-        self.served: dict[PeerId, None] = {}
-        self.adding: dict[PeerId, None] = {}
-        """To be handed to it."""
-        self.again: dict[PeerId, None] = {}
-        """It serves these, and is to be told that they stay for longer."""
-        self.asked: dict[PeerId, None] = {}
-        """It was asked to take these, and has not answered."""
-        self.leaving: dict[PeerId, None] = {}
-        """To be taken from it."""
-        self.telling: bool = False
-        self.failed: dict[PeerId, None] = {}
-        """Members that did not get an event from it though they were there."""
+    capacity: int
+    served: dict[PeerId, None] = {}
+    adding: dict[PeerId, None] = {}
+    """Members that are to be handed to it."""
+    again: dict[PeerId, None] = {}
+    """Members that it serves, and whose longer membership it is to be told."""
+    asked: dict[PeerId, None] = {}
+    """Members that its last errand names, and that it has not accepted yet."""
+    leaving: dict[PeerId, None] = {}
+    """Members that are to be taken from it."""
+    telling: bool = False
+    failed: dict[PeerId, None] = {}
+    """Members that did not get an event from it though they were reachable."""
 
     @property
     def room(self) -> int:
-        """How many more it could serve."""
+        """The number of members that it could serve in addition."""
         taken = {**self.served, **self.asked, **self.adding}
         return self.capacity - len(taken)
 
     def drop(self, peer: PeerId) -> None:
-        """It need not serve this member any more."""
+        """Note that it need not serve this member any more."""
         self.again.pop(peer, None)
         if self.adding.pop(peer, True) is None:
             return
@@ -243,24 +237,24 @@ class Deputy:
 
 
 class Region:
-    """Who serves whom of the members of one region, in the order of their arrival."""
+    """Assigns the members of one region to deputies. Members are kept in the order of their arrival."""
 
     def __init__(self, direct: int, pool: int) -> None:
         self._most = direct
         self._pool = pool
         self._members: dict[PeerId, tuple[int, bool]] = {}
-        """Capacity, and whether it can be dialled, so that others can serve it."""
+        """Each member's capacity, and whether it can be dialled, so that deputies can serve it."""
         self._homes: dict[PeerId, PeerId] = {}
-        """Who serves a member, or will when it has said yes; none: the publisher."""
+        """The deputy that serves a member, or will once it agrees; absent: the publisher serves it."""
         self.deputies: dict[PeerId, Deputy] = {}
         self._dismissed: dict[PeerId, list[PeerId]] = {}
-        """Whom those who were relieved have to be told not to serve any more."""
+        """Former deputies, and the members that each has to be told to serve no longer."""
 
     def __len__(self) -> int:
         return len(self._members)
 
     def add(self, peer: PeerId, capacity: int, dialable: bool) -> None:
-        """A member, or one that changes what it could do."""
+        """Add a member, or change its capacity."""
         known = self._members.get(peer)
         self._members[peer] = (capacity, dialable)
         if known is not None and known[1] and not dialable:
@@ -272,26 +266,26 @@ class Region:
                 self.take_back(member)
 
     def remove(self, peer: PeerId) -> None:
-        """A member is gone; whom it served is served by the publisher again."""
+        """Remove a member; the publisher serves again the members that it served."""
         self.relieve(peer)
         self.take_back(peer)
         self._members.pop(peer, None)
         self._dismissed.pop(peer, None)
 
     def renewed(self, peer: PeerId) -> None:
-        """A member stays for longer: who serves it has to know."""
+        """Note that a member stays for longer, so that its deputy is told."""
         home = self.server(peer)
         if home is not None:
             self.deputies[home].again[peer] = None
 
     def take_back(self, peer: PeerId) -> None:
-        """The publisher serves a member itself."""
+        """Have the publisher serve a member itself."""
         home = self._homes.pop(peer, None)
         if home is not None:
             self.deputies[home].drop(peer)
 
     def relieve(self, peer: PeerId) -> list[PeerId]:
-        """A deputy serves nobody any more; whom it served."""
+        """Let a deputy serve nobody any more; return the members it served."""
         deputy = self.deputies.pop(peer, None)
         if deputy is None:
             return []
@@ -304,12 +298,12 @@ class Region:
         return left
 
     def server(self, peer: PeerId) -> PeerId | None:
-        """The deputy that serves a member and has said so; None: the publisher has to."""
+        """Return the deputy that serves a member and has agreed to; None: the publisher serves it."""
         home = self._homes.get(peer)
         return home if home is not None and peer in self.deputies[home].served else None
 
     def arrange(self, distrusted: dict[PeerId, float]) -> None:
-        """Hand on whom others can serve, and ask for help if there are too many."""
+        """Hand members on to deputies, and make the strongest a deputy if too many are left."""
         waiting = self._waiting()
         while True:
             ready = [(deputy.room, peer) for peer, deputy in self.deputies.items() if deputy.room > 0]
@@ -328,7 +322,7 @@ class Region:
             self.deputies[strongest] = Deputy(self._members[strongest][0])
 
     def _waiting(self) -> list[PeerId]:
-        """Members that the publisher serves and others could, the strongest first."""
+        """Return the members that the publisher serves and deputies could, the strongest first."""
         free = [
             peer
             for peer, (_, dialable) in self._members.items()
@@ -336,10 +330,10 @@ class Region:
         ]
         return sorted(free, key=lambda peer: -self._members[peer][0])
 
-    # What deputies are told, one thing at a time.
+    # Errands for deputies, one at a time.
 
     def errands(self) -> Iterator[Errand]:
-        """What is to be told to deputies that are not being told something already."""
+        """Yield the news for deputies that are not being told something already."""
         for peer, left in self._dismissed.items():
             for start in range(0, len(left), BATCH):
                 yield Errand(peer, (), tuple(left[start : start + BATCH]))
@@ -359,7 +353,7 @@ class Region:
             yield Errand(peer, added, gone)
 
     def agreed(self, peer: PeerId) -> None:
-        """A deputy has said yes to what it was asked last."""
+        """Note that a deputy has agreed to its last errand."""
         deputy = self.deputies[peer]
         for member in deputy.asked:
             if self._homes.get(member) == peer and member not in deputy.leaving:

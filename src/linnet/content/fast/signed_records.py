@@ -1,8 +1,8 @@
-"""What is signed or proved by who says it: advertisements, enrolments and receipts; and the names of groups.
+"""Signed or authenticated statements: advertisements, enrolments and receipts; and the ids of groups.
 
-Who serves members for a publisher cannot make up that they have an event. A member shares a key with the
-publisher alone, told when it joins over a link that is theirs. Its receipt for an event is a message
-authentication code: 3 microseconds, where a signature would cost the publisher 65 for each member and event.
+A deputy cannot make up that members have an event. A member shares a key with the publisher alone, sent when
+it joins over a link between the two. Its receipt for an event is a message authentication code: 3
+microseconds, where a signature would cost the publisher 65 for each member and event.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _encode = msgpack.Encoder().encode
 
 
 def group_id(publisher: PeerId, predicate: str) -> TopicId:
-    """The name of a group, and the topic of its events: whose it is, and what it carries."""
+    """Return the id of a group, which is the topic of its events: made of its publisher and predicate."""
     return TopicId(sha256(_GROUP_TAG + publisher + predicate.encode()).digest())
 
 
 def make_posting(
     context: Context, hints: tuple[str, ...], predicate: str, opened: bool, issued: int, expires: int
 ) -> Posting:
-    """An advertisement of ours."""
+    """Sign an advertisement of ours."""
     bare = Posting(Contact(context.peer, hints), context.card, predicate, opened, issued, expires, bytes(64))
     return structs.replace(bare, sig=context.key.sign(_signed(_POSTING_TAG, bare)))
 
@@ -47,7 +47,7 @@ def make_posting(
 def check_posting(
     posting: Posting, context: Context, attributes: int, longest: float, now: float
 ) -> Predicate:
-    """Its predicate; `RemoteError` if its publisher did not say it so, or it is over."""
+    """Return an advertisement's predicate; `RemoteError` if it has expired or was not signed so."""
     predicate = foreign_predicate(posting.predicate, attributes)
     if posting.card.device_key != posting.publisher.peer:
         raise RemoteError(Reason.UNKNOWN_DEVICE, "the card is of another device")
@@ -70,7 +70,7 @@ def make_enrolment(
     capacity: int,
     until: int,
 ) -> Enrolment:
-    """Our own wish to be a member."""
+    """Sign our own enrolment in a group."""
     bare = Enrolment(
         group, Contact(PeerId(key.public), hints), predicates, region, capacity, until, bytes(64)
     )
@@ -78,7 +78,7 @@ def make_enrolment(
 
 
 def check_enrolment(enrolment: Enrolment, attributes: int, now: float) -> tuple[Predicate, ...]:
-    """Its predicates; `RemoteError` if the member did not say it so, or it is over."""
+    """Return an enrolment's predicates; `RemoteError` if it has expired or its signature is wrong."""
     if sum(map(len, enrolment.predicates)) > TEXTS_CHARS:
         raise RemoteError(Reason.TOO_LARGE, f"predicates of more than {TEXTS_CHARS} characters in all")
     if enrolment.until + _LEEWAY <= now:
@@ -98,10 +98,10 @@ _TAG = b"linnet/fast/receipt/1"
 
 
 def receipt(key: bytes, event: EventId) -> bytes:
-    """A member's word to its publisher that it has this event."""
+    """Return a member's receipt: its statement to the publisher that it has this event."""
     return hmac.digest(key, _TAG + event, "sha256")[:RECEIPT_BYTES]
 
 
 def is_receipt(key: bytes, event: EventId, given: bytes | None) -> bool:
-    """Whether the member with this key gave it for this event."""
+    """Return whether the member with this key gave this receipt for this event."""
     return given is not None and hmac.compare_digest(receipt(key, event), given)

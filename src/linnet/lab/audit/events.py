@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from linnet.lab.audit.reading import microseconds
-from linnet.streams.policy import POLICY
+from linnet.streams.ingest import POLICY
 from linnet.trace.jsonlines import PER_MINUTE
 from linnet.trace.records import Kind
 

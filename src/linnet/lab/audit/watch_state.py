@@ -16,7 +16,7 @@ from linnet.lab.audit.activity import BEGINS, ENDS
 from linnet.lab.audit.reading import microseconds
 from linnet.lab.bins import NEVER
 from linnet.lab.spark.binning import bin_column, whole_milliseconds
-from linnet.streams.policy import POLICY
+from linnet.streams.ingest import POLICY
 from linnet.trace.jsonlines import PER_MINUTE
 from linnet.trace.records import Kind
 

@@ -6,11 +6,10 @@ from random import Random
 
 from linnet.content.attribute_types.geo_box import Box
 from linnet.content.attribute_types.numbers import DateRange, NumberRange, plain_number
-from linnet.content.attribute_types.registry import Condition
 from linnet.content.attribute_types.text import TOPIC, Words
-from linnet.content.predicate import Attributes
+from linnet.content.predicate import Attributes, Condition
 from linnet.lab.matching.streams import Harvest
-from linnet.sim.luck import named_luck
+from linnet.sim.seeded_random import named_luck
 
 RECORDS = 20_000
 _DAY_MS = 86_400_000

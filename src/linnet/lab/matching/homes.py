@@ -16,9 +16,8 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from linnet.content.attribute_types.geo_box import Box
-from linnet.content.attribute_types.registry import Condition
 from linnet.content.attribute_types.text import Topic, Words
-from linnet.content.predicate import Attributes, Predicate
+from linnet.content.predicate import Attributes, Condition, Predicate
 
 Place = tuple[str, str]
 """Name and kind of an attribute."""

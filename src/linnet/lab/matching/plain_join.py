@@ -9,9 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from linnet.content.attribute_types.geo_box import Box
-from linnet.content.attribute_types.registry import Condition
 from linnet.content.attribute_types.text import Topic, Words
-from linnet.content.predicate import MOST_ATTRIBUTES, read_predicate
+from linnet.content.predicate import MOST_ATTRIBUTES, Condition, read_predicate
 from linnet.lab.matching.columns import WRITTEN, WRITTEN_ARROW, batch_of
 
 Part = dict[str, object]

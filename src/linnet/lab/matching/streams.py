@@ -19,9 +19,8 @@ from msgspec import Struct
 
 from linnet.content.attribute_types.geo_box import Box
 from linnet.content.attribute_types.numbers import DateRange, NumberRange, plain_number
-from linnet.content.attribute_types.registry import Condition
 from linnet.content.attribute_types.text import TOPIC, Words
-from linnet.content.predicate import Attributes
+from linnet.content.predicate import Attributes, Condition
 from linnet.core.errors import BadText
 from linnet.lab.errors import LabError
 

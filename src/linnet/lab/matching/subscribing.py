@@ -12,9 +12,8 @@ from random import Random
 
 from linnet.content.attribute_types.geo_box import Box
 from linnet.content.attribute_types.numbers import DateRange, NumberRange, plain_number
-from linnet.content.attribute_types.registry import Condition
 from linnet.content.attribute_types.text import Topic, Words
-from linnet.content.predicate import Attributes, Predicate
+from linnet.content.predicate import Attributes, Condition, Predicate
 
 Widths = Mapping[tuple[str, str], float]
 """By stream and attribute, how far most of its values lie apart."""

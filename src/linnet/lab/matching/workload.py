@@ -14,7 +14,7 @@ from linnet.lab.matching.columns import PREDICATES, PREDICATES_ARROW, RECORDS, b
 from linnet.lab.matching.drawn import draw_records
 from linnet.lab.matching.streams import Harvest, read_streams
 from linnet.lab.matching.subscribing import Widths, draw_predicate
-from linnet.sim.luck import named_luck
+from linnet.sim.seeded_random import named_luck
 
 
 def harvest_of(data: str, seed: int) -> Harvest:

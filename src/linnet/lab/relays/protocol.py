@@ -2,7 +2,7 @@
 
 It gives what the closed-form models give, from the program that people run: when each event first reached
 each member. How a protocol with links to dial can be as prompt as a model without any is said in
-`linnet.sim.paced`.
+`linnet.sim.rooms.instant_delivery`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from linnet.lab.relays.presence import Presence
 from linnet.lab.relays.receptions import Reception
 from linnet.lab.stages import schema_of
 from linnet.lab.tables import PROTOCOL_RUNS
-from linnet.sim.paced import PacedFailed, Sending, Stay, instants, replay
+from linnet.sim.rooms.instant_delivery import PacedFailed, Sending, Stay, instants, replay
 
 KEY = ("chat", "margin", "mode")
 TASKS = 256

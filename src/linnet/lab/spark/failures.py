@@ -55,6 +55,13 @@ def shortage(error: BaseException, memory: str, scratch: Path) -> LabError | Non
     return None
 
 
+def note_words(error: BaseException) -> None:
+    """Note on an error of Java what it says, once: when it is printed, Java is gone and cannot be asked."""
+    if isinstance(error, Py4JJavaError | CapturedException) and not hasattr(error, "__notes__"):
+        words = [each for each in _own_words(error) if each not in ("", "None")]
+        error.add_note(": ".join(words))
+
+
 def said_by(error: BaseException) -> Iterator[str]:
     """What an error and its causes say, on both sides, as far as they can be asked."""
     seen: BaseException | None = error

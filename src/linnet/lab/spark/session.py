@@ -22,14 +22,17 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 from linnet.lab.errors import CheckFailed, LabError
-from linnet.lab.spark.failures import GOES_ON, TROUBLES, said_by, shortage
+from linnet.lab.spark.failures import GOES_ON, TROUBLES, note_words, said_by, shortage
 from linnet.lab.spark.java import java_home, java_version
 from linnet.lab.spark.scratch import scratch_folder
 from linnet.lab.spark.shipping import write_library
 
 MASTER = "local[*]"
 JAVA_OPTIONS = "LINNET_JAVA_OPTIONS"
-"""More options for Java. Short jobs take a third less with -XX:TieredStopAtLevel=1 -XX:+UseSerialGC."""
+"""More options for Java. Short jobs take a third less with -XX:TieredStopAtLevel=1 -XX:+UseSerialGC; many of
+them in one session also need -XX:ReservedCodeCacheSize=256m, since the quick compiler reserves 48 MiB."""
+OUT_OF_MEMORY = 52
+"""Status with which Spark ends a Java that has no memory left (`SparkExitCode.OOM`)."""
 LEAST_MB = 512
 """Spark sets 300 MiB aside and wants half as much again; Java counts a part of its heap as not usable."""
 _GIB = 1 << 30
@@ -47,6 +50,13 @@ def default_memory() -> str:
 
 def _megabytes(heap: str) -> int:
     return int(heap[:-1]) * (1024 if heap[-1] == "g" else 1)
+
+
+def _why_ended(status: int | None, heap: str) -> str:
+    if status == OUT_OF_MEMORY:
+        return f"memory ran out, of which Java has {heap}, and Java ended: give it more with --memory."
+    end = f"Java ended with status {status} in the middle of the job"
+    return f"{end}: was it killed, or short of memory (--memory)?"
 
 
 def check_master(master: str) -> None:
@@ -89,10 +99,7 @@ def open_session(
         except (Py4JError, ConnectionError, EOFError) as error:
             if _ended(java) is None:
                 raise
-            raise LabError(
-                f"Java ended with status {_ended(java)} in the middle of the job: was it killed, or short of "
-                f"memory (--memory)? {GOES_ON}"
-            ) from error
+            raise LabError(f"{_why_ended(_ended(java), heap)} {GOES_ON}") from error
         finally:
             _stop(session, java)
 
@@ -133,6 +140,7 @@ def _shortages_told(heap: str, scratch: Path) -> Generator[None]:
     except TROUBLES as error:
         told = shortage(error, heap, scratch)
         if told is None:
+            note_words(error)
             raise
         raise told from error
 
@@ -188,7 +196,7 @@ def _start(master: str, heap: str, name: str, scratch: Path) -> SparkSession:
 def _settings(master: str, heap: str, scratch: Path) -> dict[str, str]:
     host, options = os.environ["SPARK_LOCAL_IP"], os.environ.get(JAVA_OPTIONS)
     return {
-        **({"spark.driver.extraJavaOptions": options} if options else {}),
+        **({f"spark.{each}.extraJavaOptions": options for each in ("driver", "executor")} if options else {}),
         "spark.driver.memory": heap,
         "spark.executor.memory": heap,
         "spark.driver.host": host,
@@ -197,6 +205,9 @@ def _settings(master: str, heap: str, scratch: Path) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        # Spark would note the line of the program for every expression, with several calls to Java for each.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
+        "spark.sql.dataFrameQueryContext.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",

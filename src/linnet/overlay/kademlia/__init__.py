@@ -1,1 +1,1 @@
-"""Kademlia: who is nearest to a key among all nodes, and records kept there (decision 0020)."""
+"""Kademlia: finds the nodes nearest to a key, and keeps records there (decision 0020)."""

@@ -1,7 +1,7 @@
-"""What nodes ask each other in Kademlia (tags 120 to 127).
+"""The messages of Kademlia (tags 120 to 127).
 
-Every message travels on a link that is authenticated to a device key, from which the id follows: nobody can
-speak from where another stands.
+Every message travels on a link that is authenticated to a device key, from which the id follows: no node can
+speak from the place of another.
 """
 
 from __future__ import annotations
@@ -14,37 +14,37 @@ from linnet.core.ids import Contact, Count
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.overlay.kademlia.config import MOST_K
-from linnet.overlay.kademlia.ids import NodeId
-from linnet.overlay.kademlia.records import Stored
+from linnet.overlay.kademlia.routing_table import NodeId
+from linnet.overlay.kademlia.value_records import Stored
 
 CANDIDATES = 8
-"""Most records under one key in one answer."""
+"""The most records under one key in one answer."""
 
 WireId = Annotated[NodeId, Meta(min_length=32, max_length=32)]
 Contacts = Annotated[tuple[Contact, ...], Meta(max_length=MOST_K)]
 
 
 class PingNode(Message, frozen=True, tag=120):
-    """Are you still there?"""
+    """Asks whether the peer is still up."""
 
     request: Count
 
 
 class NodeIsHere(Message, frozen=True, tag=121):
-    """Yes."""
+    """The answer to `PingNode`."""
 
     request: Count
 
 
 class FindNode(Message, frozen=True, tag=122):
-    """Whom do you know that is nearest to this?"""
+    """Asks for the known nodes nearest to a key."""
 
     request: Count
     target: WireId
 
 
 class NodesAre(Message, frozen=True, tag=123):
-    """These, or why nobody is told."""
+    """The nodes nearest to the key, or the reason why none are named."""
 
     request: Count
     contacts: Contacts
@@ -52,14 +52,14 @@ class NodesAre(Message, frozen=True, tag=123):
 
 
 class FindRecord(Message, frozen=True, tag=124):
-    """What is kept under this key, and whom do you know that is nearest to it?"""
+    """Asks for the records under a key, and for the known nodes nearest to it."""
 
     request: Count
     key: WireId
 
 
 class RecordsAre(Message, frozen=True, tag=125):
-    """All that is kept under that key, and whom we know near it."""
+    """All records kept under the key, and the known nodes near it."""
 
     request: Count
     records: Annotated[tuple[Stored, ...], Meta(max_length=CANDIDATES)]
@@ -68,14 +68,14 @@ class RecordsAre(Message, frozen=True, tag=125):
 
 
 class KeepRecord(Message, frozen=True, tag=126):
-    """Keep this, please."""
+    """Asks the peer to keep a record."""
 
     request: Count
     record: Stored
 
 
 class RecordKept(Message, frozen=True, tag=127):
-    """It is written down, or why not."""
+    """Says that the record is stored, or why it is not."""
 
     request: Count
     reason: Reason | None

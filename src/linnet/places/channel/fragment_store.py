@@ -1,16 +1,15 @@
-"""The fragments of one place: their bytes in the log, their places in the line beside it.
+"""The fragments of one place: their bytes in the log, their rows and indexes in cells.
 
-Toth 2013, section 5.1: a fragment is found by its number, and by its message and offset. What came
-is never changed and never stored twice. All that is known at the start is in a few cells: nothing of
-a large place is read through. A body of any size goes through here piece by piece.
+Toth 2013, section 5.1: a fragment is found by its number, and by its message and offset. A received fragment
+is never changed and never stored twice. All that is needed at the start is in a few cells: a large place is
+not read through. A body of any size goes through here piece by piece.
 
-Beside the rows of fragments there are three indexes. Which numbers were seen is kept as ranges: what gaps are
-found by. A number stays seen when its fragment is evicted, and counts as seen if it is not for us to see.
-Which bytes of an unfinished message are held is kept as sorted spans. And the messages that change state or
-carry its hash are kept, those since the last verified hash and some before: what somebody needs who is given
-the whole state as of it, and so what is never evicted. Before it, since a cut may take the hash itself out of
-the line, and then the voice has to name what changed state last: it is the distance to that message by which
-others know where the next change belongs.
+Beside the rows of fragments there are three indexes. The numbers that were seen are kept as ranges, which
+show the gaps. A number stays seen when its fragment is evicted, and counts as seen if we may not see it. The
+bytes held of an unfinished message are kept as sorted spans. And the messages that change state or carry its
+hash are kept, those since the last verified hash and some before: a cut may take the hash itself out of the
+line, and then the voice has to name the last change of state. By the distance to that message others know
+where the next change belongs.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from linnet.core.errors import InvalidEvent
 from linnet.core.ids import EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells, Entry, EventLog
-from linnet.delivery.ranges import Range
+from linnet.delivery.chain import Range
 from linnet.event.event import Unverified, Verified
 from linnet.event.signing import decode_unit, encode_unit, recall_unit
-from linnet.places.multicast.fragmentation import FIRST, HASH, LAST, STATE, Head, Standing, head_of
+from linnet.places.multicast.fragmentation import FIRST, HASH, LAST, STATE, Head, Standing
 
 _FRAGMENTS = "place fragment"
 _MESSAGES = "place message"
@@ -39,13 +38,13 @@ _packing = Packing(">32sQQQQQIBB")
 _number = Packing(">Q")
 _pair = Packing(">QQ")
 MOST_RANGES = 65_536
-"""Ranges that are kept apart; a few megabytes. What would make more has to wait for the gaps before it."""
+"""The most separate ranges; a few megabytes. A fragment that would make more waits for the gaps before it."""
 MOST_SPANS = 65_536
-"""Spans of one message: with pieces of 60 KiB it would take holes in eight gigabytes."""
+"""The most spans of one message: with pieces of 60 KiB it would take holes in eight gigabytes."""
 _STATE = 128
-"""In a cell, beside the marks: the message changes state."""
+"""A bit in a cell, beside the marks: the message changes state."""
 BEFORE = 4096
-"""Messages before the last verified hash that stay known, at least: as many as `StateOrder` can undo."""
+"""The fewest messages before the last verified hash that stay known: as many as `StateOrder` can undo."""
 _COUNTERS = "place counters"
 _SPANS = "place spans"
 _encode = msgspec.msgpack.Encoder().encode
@@ -53,17 +52,17 @@ _decode = msgspec.msgpack.Decoder(Standing).decode
 
 
 class Mark(IntFlag):
-    """What became of a message's modifiers here (Toth 2013, table 5.1, `psyc_flags`)."""
+    """What was done with a message's modifiers here (Toth 2013, table 5.1, `psyc_flags`)."""
 
     APPLIED = 1
-    """They were applied to the state; this may be later than they came."""
+    """The modifiers were applied to the state; this may be later than they came."""
     HASH = 2
-    """Its hash was compared with our state and fits."""
+    """The hash of the message was compared with our state and fits."""
     CHANGE = 4
-    """It announces a change of membership."""
+    """The message announces a change of membership."""
 
 
-_APPLIED, _HASH = int(Mark.APPLIED), int(Mark.HASH)
+_HASH = int(Mark.HASH)
 
 
 class Row(NamedTuple):
@@ -72,45 +71,45 @@ class Row(NamedTuple):
     fragment: int
     event: EventId
     position: int
-    """Where the log had it when it was stored; 0: not known."""
+    """The position in the log when the fragment was stored; 0: not known."""
     term: int
     message: int
     offset: int
     generation: int
     length: int
-    """Bytes of the message, without what encryption adds."""
+    """The bytes of the message in it, without what encryption adds."""
     flags: int
     marks: int
 
     @property
     def is_first(self) -> bool:
-        """Whether its message begins here."""
+        """Whether the message begins here."""
         return self.flags & FIRST != 0
 
     @property
     def is_last(self) -> bool:
-        """Whether its message ends here."""
+        """Whether the message ends here."""
         return self.flags & LAST != 0
 
     @property
     def end(self) -> int:
-        """The offset of the piece that follows."""
+        """The offset of the next piece."""
         return self.offset + self.length
 
     @property
     def next_generation(self) -> int:
-        """The generation of what follows, as far as this fragment tells."""
+        """The generation after this fragment, as far as the fragment tells."""
         leaves = self.marks & _CHANGE != 0 and not self.flags & _JOINS
         return self.generation + leaves
 
 
 _CHANGE = int(Mark.CHANGE)
 _JOINS = 128
-"""In a row's flags: the change that it announces is a join."""
+"""A bit in a row's flags: the change that the fragment announces is a join."""
 
 
 def make_row(head: Head, event: EventId, position: int, length: int) -> Row:
-    """The row of a fragment that was just stored."""
+    """Return the row of a fragment that was just stored."""
     marks, flags = 0, head.flags
     if head.change is not None:
         marks, flags = _CHANGE, flags | (_JOINS if head.change.joins else 0)
@@ -129,12 +128,12 @@ def make_row(head: Head, event: EventId, position: int, length: int) -> Row:
 
 
 def encode_row(row: Row) -> bytes:
-    """A row for a cell, without its number, which the key has."""
+    """Return a row for a cell, without its number, which is in the key."""
     return _packing.pack(*row[1:])
 
 
 def decode_row(fragment: int, raw: bytes) -> Row:
-    """A row from a cell of our own."""
+    """Return a row from a cell of our own."""
     return Row(fragment, *_packing.unpack(raw))
 
 
@@ -146,33 +145,33 @@ class Rows:
         self._cells = cells
 
     def get(self, fragment: int) -> Row | None:
-        """The row of this number."""
+        """Return the row of this number; None if there is none."""
         raw = self._cells.get(_FRAGMENTS, self._place + _number.pack(fragment))
         return None if raw is None else decode_row(fragment, raw)
 
     def at(self, message: int, offset: int) -> Row | None:
-        """The row of the piece of a message that begins here."""
+        """Return the row of a message's piece that begins at this offset; None if there is none."""
         raw = self._cells.get(_MESSAGES, self._place + _pair.pack(message, offset))
         return None if raw is None else self.get(_number.unpack(raw)[0])
 
     def put(self, row: Row) -> None:
-        """Write a row anew."""
+        """Write a new row."""
         self._cells.put(_FRAGMENTS, self._place + _number.pack(row.fragment), encode_row(row))
         key = self._place + _pair.pack(row.message, row.offset)
         self._cells.put(_MESSAGES, key, _number.pack(row.fragment))
 
     def update(self, row: Row) -> None:
-        """Write a row whose message and offset stay."""
+        """Write a row again whose message and offset are unchanged."""
         self._cells.put(_FRAGMENTS, self._place + _number.pack(row.fragment), encode_row(row))
 
     def delete(self, row: Row) -> None:
-        """Forget a row."""
+        """Delete a row."""
         self._cells.delete(_FRAGMENTS, self._place + _number.pack(row.fragment))
         self._cells.delete(_MESSAGES, self._place + _pair.pack(row.message, row.offset))
 
 
 class Numbers:
-    """The ranges of one place; one cell each, so that a number more changes one or two of them."""
+    """The numbers seen in one place, as ranges; one cell each, so that a new number changes one or two."""
 
     def __init__(self, place: TopicId, cells: Cells, most: int = MOST_RANGES) -> None:
         self._cells = cells
@@ -186,7 +185,7 @@ class Numbers:
 
     @property
     def ranges(self) -> list[Range]:
-        """What was seen, lowest first."""
+        """The ranges of numbers seen, lowest first."""
         return list(zip(self._firsts, self._lasts, strict=True))
 
     @property
@@ -200,17 +199,17 @@ class Numbers:
         return self._lasts[0] + 1 if self._firsts and self._firsts[0] == 0 else 0
 
     def has(self, number: int) -> bool:
-        """Whether a number was seen."""
+        """Return whether a number was seen."""
         at = bisect_right(self._firsts, number) - 1
         return at >= 0 and number <= self._lasts[at]
 
     def before(self, number: int) -> int:
-        """The highest number seen that is not above this one; -1: none."""
+        """Return the highest number seen that is not above this one; -1: none."""
         at = bisect_right(self._firsts, number) - 1
         return min(number, self._lasts[at]) if at >= 0 else -1
 
     def has_room(self, first: int, last: int) -> bool:
-        """Whether these can be added: it may be that too many ranges are open already."""
+        """Return whether these numbers can be added without too many open ranges."""
         low, high = self._touching(first, last)
         return low < high or len(self._firsts) < self._most
 
@@ -224,7 +223,7 @@ class Numbers:
         self._replace(low, high, [(first, last)])
 
     def missing(self, below: int, most: int) -> list[Range]:
-        """Numbers below a bound that were not seen, lowest first, so many ranges at most."""
+        """Return the ranges of numbers below a bound that were not seen, lowest first, at most `most`."""
         holes: list[Range] = []
         at, index = 0, 0
         while at < below and len(holes) < most:
@@ -236,7 +235,7 @@ class Numbers:
         return holes
 
     def remove(self, numbers: Sequence[int]) -> None:
-        """Numbers that are free again, in order: another term will use them."""
+        """Free these sorted numbers again: another term will use them."""
         if not numbers:
             return
         low = bisect_left(self._lasts, numbers[0])
@@ -254,7 +253,7 @@ class Numbers:
         self._replace(low, len(self._firsts), left)
 
     def _touching(self, first: int, last: int) -> tuple[int, int]:
-        """The ranges that overlap or touch these numbers, by their places in the lists."""
+        """Return the ranges that overlap or touch these numbers, by their places in the lists."""
         return bisect_left(self._lasts, first - 1), bisect_right(self._firsts, last + 1)
 
     def _replace(self, low: int, high: int, ranges: list[Range]) -> None:
@@ -269,7 +268,7 @@ class Numbers:
 
 
 class Spans(Struct, array_like=True):
-    """Begins and ends, and where the message ends if that is known. An end is the byte behind."""
+    """The spans of a message that are held, and where it ends if that is known. An end is exclusive."""
 
     begins: list[int]
     ends: list[int]
@@ -281,7 +280,7 @@ class Spans(Struct, array_like=True):
         return self.total is not None and self.begins == [0] and self.ends == [self.total]
 
     def fits(self, offset: int, length: int, last: bool) -> bool:
-        """Whether a piece can be part of the same message as those that are held."""
+        """Return whether a piece can be part of the same message as those that are held."""
         end = offset + length
         if self.total is not None and (last or end > self.total or (not length and offset == self.total)):
             return False
@@ -293,7 +292,7 @@ class Spans(Struct, array_like=True):
         return free_before and free_behind
 
     def add(self, offset: int, length: int, last: bool) -> None:
-        """Hold a piece that `fits`."""
+        """Add a piece that `fits`."""
         end = offset + length
         if last:
             self.total = end
@@ -307,7 +306,7 @@ class Spans(Struct, array_like=True):
         self.ends[low:high] = [end]
 
     def remove(self, offset: int, end: int) -> None:
-        """Do not hold a piece any more. Without any piece nothing is known of the end either."""
+        """Remove a piece. Without any piece the end of the message is not known either."""
         at = bisect_right(self.begins, offset) - 1
         if at >= 0 and end <= self.ends[at]:
             begin, behind = self.begins[at], self.ends[at]
@@ -318,62 +317,40 @@ class Spans(Struct, array_like=True):
             self.total = None
 
 
-_decode_held = msgspec.msgpack.Decoder(Spans).decode
-
-
-def encode_spans(spans: Spans) -> bytes:
-    """The bytes of a cell."""
-    return _encode(spans)
-
-
-def decode_spans(raw: bytes) -> Spans:
-    """Spans from a cell of our own."""
-    return _decode_held(raw)
+_decode_spans = msgspec.msgpack.Decoder(Spans).decode
 
 
 class StateIndex:
-    """Those of one place, one cell each: all that are held from the lowest of them on."""
+    """The state messages of one place, one cell each: all that are held from the lowest of them on."""
 
     def __init__(self, place: TopicId, cells: Cells) -> None:
         self._cells = cells
         self._space = f"place state index {place.hex()}"
         self._marks = {int.from_bytes(key, "big"): raw[0] for key, raw in cells.scan(self._space)}
-        self.base = self._last(Mark.HASH)
+        self.base = self._last_verified()
         """The last message whose hash was verified; 0: none."""
-        self.applied = self._last(Mark.APPLIED)
-        """The last message whose modifiers were applied; 0: none."""
-
-    def messages(self) -> list[int]:
-        """The messages behind the base that change state."""
-        found = (number for number, marks in self._marks.items() if marks & _STATE and number > self.base)
-        return sorted(found)
-
-    def needs(self, message: int) -> bool:
-        """Whether a message must be kept for the sake of state."""
-        return message in self._marks and message >= self.base
 
     def highest(self, most: int) -> int | None:
-        """The last message up to this one that changes state; None: it is not known here."""
+        """Return the last message up to `most` that changes state; None: it is not known here."""
         known = (number for number, marks in self._marks.items() if marks & _STATE and number <= most)
         return max(known, default=None)
 
     @property
     def lowest(self) -> int | None:
-        """From this message on all that are held are known here; None: none is."""
+        """The message from which on all held state messages are known here; None: none is known."""
         return min(self._marks, default=None)
 
     def add(self, message: int, changes_state: bool) -> None:
-        """A message that changes state, or carries its hash, has begun."""
-        # Before the hash there are no gaps in what is known: one that is older than all of it stays out.
+        """Note that a message has begun that changes state or carries its hash."""
+        # Before the hash there are no gaps in the known messages: one that is older than all of them stays
+        # out.
         if message > self.base or message > min(self._marks, default=message):
             self._set(message, self._marks.get(message, 0) | (_STATE if changes_state else 0))
 
     def mark(self, message: int, marks: Mark) -> None:
-        """Note what became of it. A verified hash lets go of what is long before it."""
+        """Set marks of a message. A verified hash drops the messages long before it."""
         flags = int(marks)
         self._set(message, self._marks.get(message, 0) | flags)
-        if flags & _APPLIED:
-            self.applied = max(self.applied, message)
         if flags & _HASH and message > self.base:
             self.base = message
             if len(self._marks) > 2 * BEFORE:
@@ -382,14 +359,13 @@ class StateIndex:
                     self._delete(number)
 
     def cut(self, after: int) -> None:
-        """Messages behind this one are no part of the line any more."""
+        """Forget the messages after this one, which are no longer part of the line."""
         for number in [number for number in self._marks if number > after]:
             self._delete(number)
-        self.base = self._last(Mark.HASH)
-        self.applied = self._last(Mark.APPLIED)
+        self.base = self._last_verified()
 
-    def _last(self, mark: Mark) -> int:
-        return max((number for number, marks in self._marks.items() if marks & mark), default=0)
+    def _last_verified(self) -> int:
+        return max((number for number, marks in self._marks.items() if marks & _HASH), default=0)
 
     def _set(self, message: int, marks: int) -> None:
         self._marks[message] = marks
@@ -401,7 +377,7 @@ class StateIndex:
 
 
 class New(Struct, frozen=True, gc=False):
-    """It was stored."""
+    """The fragment was stored."""
 
     row: Row
     whole: bool
@@ -409,18 +385,18 @@ class New(Struct, frozen=True, gc=False):
 
 
 class Same(Struct, frozen=True, gc=False):
-    """It was there already."""
+    """The fragment was there already."""
 
     row: Row
 
 
 class Conflict(Struct, frozen=True, gc=False):
-    """It was not stored, since it does not fit what is there."""
+    """The fragment was not stored, since it does not fit the fragments that are held."""
 
     reason: Reason
-    """`EQUIVOCATION`: one device said two things under one number, in one term, and `held` and `came`
-    prove it. `IN_USE`: another term or device has this number, so the line must be cut first.
-    `MALFORMED`: it overlaps other pieces of its message. `TOO_MANY`: too many gaps are open."""
+    """`EQUIVOCATION`: one device signed two fragments with one number, in one term, as `held` and `came`
+    prove. `IN_USE`: another term or device has this number, so the line must be cut first. `MALFORMED`: it
+    overlaps other pieces of its message. `TOO_MANY`: too many gaps are open."""
     came: EventId
     held: EventId | None = None
 
@@ -429,7 +405,7 @@ Stored = New | Same | Conflict
 
 
 class Fragments:
-    """What this node holds of one place."""
+    """The fragments of one place that this node holds."""
 
     def __init__(self, place: TopicId, log: EventLog, cells: Cells) -> None:
         self.place = place
@@ -440,9 +416,8 @@ class Fragments:
         self._orphans = f"place orphan {place.hex()}"
         self.state = StateIndex(place, cells)
         """The messages that change state, from the last verified hash on."""
-        self._latest_event: EventId | None = None
         self._latest: Verified | None = None
-        """What was stored last is read right away, by whoever puts messages together."""
+        """The fragment stored last, kept since reassembly reads it right away."""
         self._unreadable: dict[int, Row] = {}
         kept = cells.get(_COUNTERS, place)
         self._standing = Standing() if kept is None else _decode(kept)
@@ -451,12 +426,12 @@ class Fragments:
 
     @property
     def standing(self) -> Standing:
-        """The highest numbers of the line: what the voice goes on from."""
+        """The highest numbers of the line, from which the voice goes on."""
         return self._standing
 
     @property
     def upto(self) -> int:
-        """Everything below this fragment was seen, or is not for us."""
+        """The first fragment that was not seen; those that are not for us count as seen."""
         return self._numbers.upto
 
     @property
@@ -464,13 +439,9 @@ class Fragments:
         """The number after the highest that was seen."""
         return self._numbers.last + 1
 
-    def missing(self, most: int, below: int | None = None) -> list[Range]:
-        """Gaps, lowest first: below the highest number, or below one that somebody told."""
-        return self._numbers.missing(max(below or 0, self._numbers.last + 1), most)
-
-    def seen(self, fragment: int) -> bool:
-        """Whether a number was seen, be it held or not."""
-        return self._numbers.has(fragment)
+    def missing(self, most: int) -> list[Range]:
+        """Return the gaps below the highest number, lowest first."""
+        return self._numbers.missing(self._numbers.last + 1, most)
 
     def pass_over(self, first: int, last: int) -> bool:
         """Count numbers as seen that are not for us: before our entry, or denied. False: too many gaps."""
@@ -482,22 +453,22 @@ class Fragments:
     # What is held.
 
     def get(self, fragment: int) -> Row | None:
-        """The fragment of this number."""
+        """Return the fragment of this number; None if it is not held."""
         return self._rows.get(fragment)
 
     def get_at(self, message: int, offset: int) -> Row | None:
-        """The fragment of a message that begins at this byte."""
+        """Return the fragment of a message that begins at this byte; None if it is not held."""
         return self._rows.at(message, offset)
 
     def message(self, message: int, offset: int = 0) -> Iterator[Row]:
-        """The pieces of a message in order, from this one on, up to the first that is missing."""
+        """Yield the pieces of a message in order, from this offset on, up to the first that is missing."""
         row = self._rows.at(message, offset)
         while row is not None:
             yield row
             row = None if row.is_last else self._rows.at(message, row.end)
 
     def pieces(self, message: int) -> list[Row]:
-        """All pieces of a message that are held, in order, whatever is missing between them."""
+        """Return all held pieces of a message in order, whatever is missing between them."""
         spans = self._spans(message)
         begins = [0] if spans is None else spans.begins
         found = [row for begin in begins for row in self.message(message, begin)]
@@ -508,16 +479,16 @@ class Fragments:
         return found
 
     def held_from_start(self, message: int) -> int:
-        """Bytes of a message that are held from its beginning on without a gap, if it is not whole."""
+        """Return the bytes of an incomplete message that are held from its beginning on without a gap."""
         spans = self._spans(message)
         return spans.ends[0] if spans is not None and spans.begins and not spans.begins[0] else 0
 
     def is_whole(self, message: int) -> bool:
-        """Whether all of a message is held."""
+        """Return whether all of a message is held."""
         return self._spans(message) is None and self._rows.at(message, 0) is not None
 
     def unit(self, row: Row) -> Unverified | None:
-        """The fragment as it came, for whoever wants it again; None if it was evicted."""
+        """Return the stored fragment, to be sent again; None if it was evicted."""
         entry = self._entry(row)
         if entry is None:
             self._unreadable[row.fragment] = row
@@ -525,13 +496,13 @@ class Fragments:
         return decode_unit(entry.raw)
 
     def take_unreadable(self) -> list[Row]:
-        """What is in the line, and was found not to be in the log any more: others may have it."""
+        """Return rows of the line whose bytes were found missing in the log, once: peers may have them."""
         found, self._unreadable = self._unreadable, {}
         return [row for row in found.values() if self._rows.get(row.fragment) == row]
 
     def verified(self, row: Row) -> Verified | None:
-        """The same for ourselves: it was checked before it was written."""
-        if row.event == self._latest_event:
+        """Return the stored fragment for our own use: it was checked before it was stored."""
+        if self._latest is not None and row.event == self._latest.head:
             return self._latest
         unit = self.unit(row)
         return None if unit is None else recall_unit(unit)
@@ -539,7 +510,7 @@ class Fragments:
     # What comes and goes.
 
     def store(self, verified: Verified, head: Head, now: float) -> Stored:
-        """Take a checked fragment that belongs to the line. The sender's card is the card book's to keep."""
+        """Take a checked fragment that belongs to the line. The card book keeps the sender's card."""
         event = verified.head
         if len(verified.events) != 1 or verified.unit.topic != self.place:
             raise InvalidEvent(Reason.MALFORMED, "a fragment is alone in its unit, and of this place")
@@ -548,9 +519,10 @@ class Fragments:
         if held is not None and held.event == event:
             if self._entry(held) is not None:
                 return Same(held)
-            # Its bytes were damaged on our disk, or let go: they are here again, for whoever missed them.
+            # The bytes were damaged on our disk, or evicted: they are here again, for readers that missed
+            # them.
             self._append(verified, now)
-            self._latest_event, self._latest = event, verified
+            self._latest = verified
             return New(held, self.is_whole(held.message))
         if held is None:
             held = self._rows.at(head.message, head.offset)
@@ -569,20 +541,20 @@ class Fragments:
         if len(spans.begins) >= MOST_SPANS or not self._numbers.has_room(head.fragment, head.fragment):
             return Conflict(Reason.TOO_MANY, event)
         position = self._append(verified, now)
-        self._latest_event, self._latest = event, verified
+        self._latest = verified
         return self._enter(make_row(head, event, position, length), spans, is_new)
 
     def mark(self, message: int, marks: Mark) -> None:
-        """Note what became of a message's modifiers; `HASH` makes it the base of what is kept for others."""
+        """Note what was done with a message's modifiers; `HASH` makes it the base of the state index."""
         first = self._rows.at(message, 0)
         if first is not None:
             self._rows.update(first._replace(marks=first.marks | int(marks)))
         self.state.mark(message, marks)
 
     def orphan(self, after: int, term: int) -> list[Row]:
-        """The line was cut behind a fragment: take what is beyond it, of terms up to this one, out of it.
+        """Take the fragments after a cut, of terms up to this one, out of the line.
 
-        Their bytes stay in the log. Gives what was taken out, in order.
+        Their bytes stay in the log. Returns their rows, in order.
         """
         beyond = [
             number
@@ -602,32 +574,24 @@ class Fragments:
         return gone
 
     def orphans(self) -> list[Row]:
-        """What was taken out of the line, in the order of terms and numbers."""
+        """Return the rows that were taken out of the line, in the order of terms and numbers."""
         return [
             decode_row(int.from_bytes(key[8:16], "big"), raw) for key, raw in self._cells.scan(self._orphans)
         ]
 
     def forget_orphan(self, row: Row) -> None:
-        """It was said again, or is nobody's concern any more."""
+        """Forget an orphan that was said again, or that nobody needs any more."""
         self._cells.delete(self._orphans, _orphan_key(row))
-
-    def adopt(self, row: Row, now: float) -> Stored:
-        """Take an orphan into the line again, since another opening counts now."""
-        verified = self.verified(row)
-        if verified is None:
-            return Conflict(Reason.NOT_HELD, row.event)
-        self.forget_orphan(row)
-        return self.store(verified, head_of(verified.events[0]), now)
 
     # For retention.
 
     def moved(self, row: Row, position: int) -> None:
-        """The log has it elsewhere now."""
+        """Note the fragment's new position in the log."""
         self._rows.update(row._replace(position=position))
 
     def evicted(self, row: Row) -> None:
-        """The log does not have it any more; its number stays seen."""
-        self._latest_event = self._latest = None
+        """Delete the row of a fragment that the log evicted; its number stays seen."""
+        self._latest = None
         spans = self._spans(row.message)
         if spans is None:
             spans = Spans([], [])
@@ -680,7 +644,7 @@ class Fragments:
         )
 
     def _recount(self, gone: list[Row]) -> None:
-        """The counters of a line that became shorter, from what is left of it."""
+        """Set the counters after a cut, from what is left of the line."""
         last = self._rows.get(self._numbers.last) if self._numbers.last >= 0 else None
         before = [row.message for row in gone]
         highest = self._standing.message
@@ -696,7 +660,7 @@ class Fragments:
         self.state.cut(highest)
 
     def _last_state(self, most: int) -> int:
-        """The last message of the line up to this one that changes state; 0: none is held."""
+        """Return the last message of the line up to this one that changes state; 0: none is held."""
         known = self.state.highest(most)
         if known is not None:
             return known
@@ -714,7 +678,7 @@ class Fragments:
             self._cells.put(_COUNTERS, self.place, _encode(standing))
 
     def _why(self, held: Row, verified: Verified, head: Head) -> Reason:
-        """Why two fragments cannot both be in the line."""
+        """Return why two fragments cannot both be in the line."""
         other = self.unit(held)
         unit = verified.unit
         if other is None or held.term != head.term:
@@ -723,9 +687,9 @@ class Fragments:
         return Reason.EQUIVOCATION if same else Reason.IN_USE
 
     def _spans(self, message: int) -> Spans | None:
-        """What is held of a message that has gaps; None: nothing is, or all of it."""
+        """Return the held spans of a message that has gaps; None: nothing is held, or all of it."""
         raw = self._cells.get(_SPANS, self.place + message.to_bytes(8, "big"))
-        return None if raw is None else decode_spans(raw)
+        return None if raw is None else _decode_spans(raw)
 
     def _set_spans(self, message: int, spans: Spans) -> None:
         key = self.place + message.to_bytes(8, "big")
@@ -733,10 +697,10 @@ class Fragments:
             if self._cells.get(_SPANS, key) is not None:
                 self._cells.delete(_SPANS, key)
         else:
-            self._cells.put(_SPANS, key, encode_spans(spans))
+            self._cells.put(_SPANS, key, _encode(spans))
 
     def _reopen(self, message: int, after: int, term: int) -> None:
-        """What is left of a message when the line is cut."""
+        """Set the spans of a message to what a cut leaves of it."""
         spans = Spans([], [])
         for row in self.pieces(message):
             if row.fragment <= after or row.term > term:

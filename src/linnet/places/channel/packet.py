@@ -1,8 +1,8 @@
 """The text form of PSYC: names, modifiers, the method, the body, and the header before it.
 
 Names of methods and variables are keywords from the general to the specific, each behind an underscore:
-``_message_public_shout`` is a ``_message_public``, and that is a ``_message``. Whoever does not know the
-specific name can still make sense of the general one (Toth 2013, section 6.5: try and slice).
+``_message_public_shout`` is a ``_message_public``, and that is a ``_message``. A reader that does not
+know the specific name can still make sense of the general one (Toth 2013, section 6.5: try and slice).
 
 The text (the PSYC specification, "packet")::
 
@@ -14,7 +14,7 @@ The text (the PSYC specification, "packet")::
     whatever follows is the body
 
 Routing header, length and the closing bar of the specification are left out, since fragments have
-what they say (Toth 2013, section 4.1). The parser takes bytes as they come and never looks at one twice.
+what they say (Toth 2013, section 4.1).
 
 The header says how far the modifiers go, and where a message stands in the state. Toth 2013, section 4.1,
 names its fields and leaves the layout open. Here::
@@ -40,7 +40,7 @@ from linnet.core.reasons import Reason
 from linnet.places.config import PlacesConfig
 
 NAME_CHARS = 256
-"""Longest name; what is tried for one name is bounded by it too."""
+"""The longest name; it also bounds the lookups for one name."""
 
 _NAME = re.compile(r"[0-9A-Za-z_]{1,256}", re.ASCII)
 TRANSIENT = ":"
@@ -66,12 +66,12 @@ _delta = struct.Struct(">Q")
 
 
 def is_name(text: str) -> bool:
-    """Whether this may name a method or a variable (the PSYC specification: `kwchar`)."""
+    """Return whether a text may name a method or a variable (the PSYC specification: `kwchar`)."""
     return _NAME.fullmatch(text) is not None
 
 
 def slices(name: str) -> tuple[str, ...]:
-    """The name, and what is left when its last keyword goes, down to the empty name that covers all."""
+    """Return the name, then the name with one last keyword less each time, down to the empty name."""
     found = [name]
     while name:
         name = name[: max(name.rfind("_"), 0)]
@@ -80,7 +80,7 @@ def slices(name: str) -> tuple[str, ...]:
 
 
 def covers(prefix: str, name: str) -> bool:
-    """Whether `prefix` is among the slices of `name`: whole keywords, so `_a_b` does not cover `_a_bc`."""
+    """Return whether `prefix` is a slice of `name`: whole keywords, so `_a_b` does not cover `_a_bc`."""
     return not prefix or name == prefix or name.startswith(prefix + "_")
 
 
@@ -93,12 +93,12 @@ class Modifier(Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def is_persistent(self) -> bool:
-        """Whether it changes state, and not only what this message says."""
+        """Whether the operation changes the state, beyond this message."""
         return self.operator != TRANSIENT
 
 
 class Ignored(Struct, frozen=True):
-    """An operation that was left out, and why: the rest of the message counts."""
+    """An operation that was left out, and the reason; the rest of the message counts."""
 
     modifier: Modifier
     reason: Reason
@@ -106,17 +106,17 @@ class Ignored(Struct, frozen=True):
 
 
 class Packet(Struct, frozen=True):
-    """A message in its parts."""
+    """A parsed message."""
 
     modifiers: tuple[Modifier, ...]
     method: str
     body: bytes = b""
     ignored: tuple[Ignored, ...] = ()
-    """Operations with a reserved operator: to answer a query is not the business of a place."""
+    """Operations with a reserved operator: a place does not answer queries."""
 
 
 def is_text(value: bytes) -> bool:
-    """Whether a value can stand on a line as it is, for people to read; otherwise its length goes first."""
+    """Return whether a value can stand on a line as readable text; otherwise its length goes first."""
     if b"\n" in value:
         return False
     try:
@@ -127,7 +127,7 @@ def is_text(value: bytes) -> bool:
 
 
 def render(modifiers: Iterable[Modifier], method: str) -> bytes:
-    """Everything in front of the body, which may follow at once: the line end of the method included."""
+    """Return everything before the body, including the line end of the method."""
     if not is_name(method):
         raise Refused(Reason.MALFORMED, f"no name of a method: {method[:NAME_CHARS]!r}")
     parts = [_line(modifier) for modifier in modifiers]
@@ -150,16 +150,31 @@ def _line(modifier: Modifier) -> bytes:
 
 
 def parse(data: bytes, limits: PlacesConfig | None = None) -> Packet:
-    """A whole message."""
-    parser = Parser(limits)
-    parser.feed(data)
-    parser.finish()
-    modifiers, method = parser.head()
-    return Packet(modifiers, method, parser.take(), parser.ignored)
+    """Return a parsed message. A method without a body needs no line end."""
+    limits = limits or PlacesConfig()
+    modifiers: list[Modifier] = []
+    ignored: list[Ignored] = []
+    at = 0
+    while at < len(data) and data[at] in _OPERATORS + _RESERVED:
+        name, value, end = _read_operation(data, at, limits)
+        modifier = Modifier(chr(data[at]), name, value)
+        if data[at] in _RESERVED:
+            ignored.append(Ignored(modifier, Reason.UNSUPPORTED, "a reserved operator"))
+        else:
+            modifiers.append(modifier)
+        at = end
+    end = _end_of_name(data, at, at)
+    if end == at:
+        raise _fault(at, "no method" if at == len(data) else "no name")
+    if end < len(data) and data[end] != _LF:
+        raise _fault(end, "something behind the name of the method")
+    body = min(end + 1, len(data))
+    _check_section(at, body, limits)
+    return Packet(tuple(modifiers), data[at:end].decode("ascii"), data[body:], tuple(ignored))
 
 
 def parse_section(data: bytes, limits: PlacesConfig | None = None) -> Packet:
-    """What the header's length says is in front of the body, and nothing else."""
+    """Return the parsed section before the body; `RemoteError` if anything follows its method."""
     packet = parse(data, limits)
     if packet.body:
         offset = len(data) - len(packet.body)
@@ -168,194 +183,102 @@ def parse_section(data: bytes, limits: PlacesConfig | None = None) -> Packet:
 
 
 def check_transient(modifiers: Iterable[Modifier]) -> None:
-    """Raise `RemoteError` if one of them would change state: who is no host may not ask for that."""
+    """Raise `RemoteError` if a modifier would change state: only a host may do that."""
     for modifier in modifiers:
         if modifier.is_persistent:
             raise RemoteError(Reason.NOT_ALLOWED, f"{modifier.operator}{modifier.name} in a request")
 
 
-class Parser:
-    """Takes a message in pieces of any size. After a `RemoteError` it is of no use any more."""
+def _read_operation(data: bytes, at: int, limits: PlacesConfig) -> tuple[str, bytes, int]:
+    """Return the name and value of the operation that begins here, and the offset after its line."""
+    end = _end_of_name(data, at, at + 1)
+    if end == len(data):
+        raise _cut_short(at)
+    if end == at + 1:
+        raise _fault(end, "no name")
+    name, separator = data[at + 1 : end].decode("ascii"), data[end]
+    if separator == _LF:
+        _check_section(at, end + 1, limits)
+        return name, b"", end + 1
+    if separator == _TAB:
+        return name, *_read_text_value(data, at, end + 1, limits)
+    if separator == _SP:
+        return name, *_read_counted_value(data, at, end + 1, limits)
+    raise _fault(end, "neither a value nor the end of the line")
 
-    def __init__(self, limits: PlacesConfig | None = None) -> None:
-        limits = limits or PlacesConfig()
-        self._value_bytes = limits.value_bytes
-        self._section_bytes = limits.modifier_bytes
-        self._buffer = bytearray()
-        self._base = 0
-        """Offset in the message of the buffer's first byte."""
-        self._searched = 0
-        """Up to here in the buffer there is no line end: not searched again."""
-        self._modifiers: list[Modifier] = []
-        self._ignored: list[Ignored] = []
-        self._method: str | None = None
 
-    @property
-    def packet_head(self) -> tuple[tuple[Modifier, ...], str] | None:
-        """Modifiers and method, once they are complete: the method can be called before the body is there."""
-        return None if self._method is None else (tuple(self._modifiers), self._method)
+def _read_text_value(data: bytes, at: int, start: int, limits: PlacesConfig) -> tuple[bytes, int]:
+    room = min(limits.value_bytes, limits.modifier_bytes - start - 1)
+    end = data.find(b"\n", start, start + room + 1) if room >= 0 else -1
+    if end >= 0:
+        return data[start:end], end + 1
+    if room < 0 or len(data) > start + room:
+        raise _too_large(at)
+    raise _cut_short(at)
 
-    @property
-    def ignored(self) -> tuple[Ignored, ...]:
-        """Operations that were left out."""
-        return tuple(self._ignored)
 
-    @property
-    def offset(self) -> int:
-        """Bytes that were understood or taken so far; with a complete head, where the body begins."""
-        return self._base
+def _read_counted_value(data: bytes, at: int, start: int, limits: PlacesConfig) -> tuple[bytes, int]:
+    match = _digits(data, start)
+    digits_end = start if match is None else match.end()
+    if digits_end - start > _LENGTH_DIGITS:
+        raise _too_large(at)
+    if digits_end == len(data):
+        raise _cut_short(at)
+    if digits_end == start or data[digits_end] != _TAB:
+        raise _fault(digits_end, "no length")
+    length = int(data[start:digits_end])
+    first = digits_end + 1
+    end = first + length
+    if length > limits.value_bytes:
+        raise _too_large(at)
+    _check_section(at, end + 1, limits)
+    if end >= len(data):
+        raise _cut_short(at)
+    if data[end] != _LF:
+        raise _fault(end, "no line end behind a value of this length")
+    return data[first:end], end + 1
 
-    def head(self) -> tuple[tuple[Modifier, ...], str]:
-        """The same as `packet_head`; `RemoteError` if the message ended without a method."""
-        head = self.packet_head
-        if head is None:
-            raise RemoteError(Reason.MALFORMED, f"offset {self._base}: no method")
-        return head
 
-    def feed(self, data: bytes) -> None:
-        """Take the next bytes."""
-        self._buffer += data
-        if self._method is not None:
-            return
-        at = 0
-        while self._method is None:
-            end = self._step(at)
-            if end is None:
-                break
-            at = end
-            self._searched = at
-        if at:
-            del self._buffer[:at]
-            self._base += at
-            self._searched = max(self._searched - at, 0)
+def _end_of_name(data: bytes, at: int, start: int) -> int:
+    """Return where a name ends that begins at `start`, in an operation that begins at `at`."""
+    match = _name(data, start)
+    end = start if match is None else match.end()
+    if end - start > NAME_CHARS:
+        raise _fault(at, f"a name of more than {NAME_CHARS} characters", Reason.TOO_LARGE)
+    return end
 
-    def finish(self) -> None:
-        """There is no more: a method needs no line end then. Anything else half said is a fault."""
-        if self._method is None:
-            match = _name(self._buffer)
-            if match is None or not match.end() or match.end() != len(self._buffer):
-                what = "no method" if not self._buffer else "ends in the middle of a modifier"
-                raise RemoteError(Reason.MALFORMED, f"offset {self._base}: {what}")
-            self._set_method(0, match.end(), match.end())
-            self._base += match.end()
-            self._buffer.clear()
 
-    def take(self) -> bytes:
-        """The bytes of the body that came since the last call."""
-        if self._method is None:
-            return b""
-        taken = bytes(self._buffer)
-        self._base += len(taken)
-        self._buffer.clear()
-        return taken
+def _check_section(at: int, end: int, limits: PlacesConfig) -> None:
+    if end > limits.modifier_bytes:
+        raise _too_large(at)
 
-    def _step(self, at: int) -> int | None:
-        """Understand one modifier, or the method; where the next begins, or None: more bytes are needed."""
-        buffer = self._buffer
-        if at == len(buffer):
-            return None
-        operator = buffer[at]
-        start = at + (operator in _OPERATORS or operator in _RESERVED)
-        match = _name(buffer, start)
-        end = start if match is None else match.end()
-        if end - start > NAME_CHARS:
-            raise self._fault(at, f"a name of more than {NAME_CHARS} characters", Reason.TOO_LARGE)
-        if end == len(buffer):
-            return None
-        if end == start:
-            raise self._fault(start, "no name")
-        if start == at:
-            if buffer[end] != _LF:
-                raise self._fault(end, "something behind the name of the method")
-            self._set_method(at, end, end + 1)
-            return end + 1
-        found = self._value(at, end)
-        if found is None:
-            return None
-        value, end_of_line = found
-        self._add(operator, bytes(buffer[start:end]), value)
-        return end_of_line
 
-    def _value(self, at: int, end: int) -> tuple[bytes, int] | None:
-        """The value behind the name that ends at `end`, and where its line ends."""
-        separator = self._buffer[end]
-        if separator == _LF:
-            self._check_section(at, end + 1)
-            return b"", end + 1
-        if separator == _TAB:
-            return self._text_value(at, end + 1)
-        if separator == _SP:
-            return self._counted_value(at, end + 1)
-        raise self._fault(end, "neither a value nor the end of the line")
+def _too_large(at: int) -> RemoteError:
+    return _fault(at, "a value that is too large", Reason.TOO_LARGE)
 
-    def _text_value(self, at: int, start: int) -> tuple[bytes, int] | None:
-        buffer = self._buffer
-        room = min(self._value_bytes, self._section_bytes - self._base - start - 1)
-        end = buffer.find(b"\n", max(start, self._searched), start + room + 1) if room >= 0 else -1
-        if end < 0:
-            if room < 0 or len(buffer) > start + room:
-                raise self._fault(at, "a value that is too large", Reason.TOO_LARGE)
-            self._searched = len(buffer)
-            return None
-        return bytes(buffer[start:end]), end + 1
 
-    def _counted_value(self, at: int, start: int) -> tuple[bytes, int] | None:
-        buffer = self._buffer
-        match = _digits(buffer, start)
-        digits_end = start if match is None else match.end()
-        if digits_end - start > _LENGTH_DIGITS:
-            raise self._fault(at, "a value that is too large", Reason.TOO_LARGE)
-        if digits_end == len(buffer):
-            return None
-        if digits_end == start or buffer[digits_end] != _TAB:
-            raise self._fault(digits_end, "no length")
-        length = int(buffer[start:digits_end])
-        first = digits_end + 1
-        end = first + length
-        if length > self._value_bytes:
-            raise self._fault(at, "a value that is too large", Reason.TOO_LARGE)
-        self._check_section(at, end + 1)
-        if end >= len(buffer):
-            return None
-        if buffer[end] != _LF:
-            raise self._fault(end, "no line end behind a value of this length")
-        return bytes(buffer[first:end]), end + 1
+def _cut_short(at: int) -> RemoteError:
+    return _fault(at, "ends in the middle of a modifier")
 
-    def _add(self, operator: int, name: bytes, value: bytes) -> None:
-        modifier = Modifier(chr(operator), name.decode("ascii"), value)
-        if operator in _RESERVED:
-            self._ignored.append(Ignored(modifier, Reason.UNSUPPORTED, "a reserved operator"))
-        else:
-            self._modifiers.append(modifier)
 
-    def _set_method(self, at: int, end: int, end_of_line: int) -> None:
-        if end - at > NAME_CHARS:
-            raise self._fault(at, f"a name of more than {NAME_CHARS} characters", Reason.TOO_LARGE)
-        self._check_section(at, end_of_line)
-        self._method = self._buffer[at:end].decode("ascii")
-
-    def _check_section(self, at: int, end: int) -> None:
-        if self._base + end > self._section_bytes:
-            raise self._fault(at, "a value that is too large", Reason.TOO_LARGE)
-
-    def _fault(self, at: int, what: str, reason: Reason = Reason.MALFORMED) -> RemoteError:
-        return RemoteError(reason, f"offset {self._base + at}: {what}")
+def _fault(at: int, what: str, reason: Reason = Reason.MALFORMED) -> RemoteError:
+    return RemoteError(reason, f"offset {at}: {what}")
 
 
 class Header(Struct, frozen=True, gc=False):
-    """What the text itself does not say."""
+    """The fields of a message that its text does not contain."""
 
     modifier_bytes: int
-    """Bytes of the text up to the body."""
+    """The bytes of the text up to the body."""
     delta: int | None = None
-    """How many messages ago the state was changed last; 0: it begins anew. None: state is not touched."""
+    """The number of messages since the last change of state; 0: it begins anew. None: no change."""
     hash: bytes | None = None
-    """SHA-256 of the state behind this message's own modifiers. Only with a delta: otherwise nobody
-    could know whether a message that they miss changes what is hashed."""
+    """SHA-256 of the state after this message's own modifiers. Only with a delta: otherwise a node that
+    misses a message could not know whether that message changes the hashed state."""
 
 
 def encode_header(header: Header) -> bytes:
-    """Its bytes."""
+    """Return the bytes of a header."""
     flags = _HAS_DELTA * (header.delta is not None) | _HAS_HASH * (header.hash is not None)
     data = _fixed.pack(VERSION, flags, header.modifier_bytes)
     if header.delta is not None:
@@ -364,7 +287,7 @@ def encode_header(header: Header) -> bytes:
 
 
 def read_header(data: bytes, limits: PlacesConfig | None = None) -> tuple[Header, int] | None:
-    """The header that a message begins with and its length; None: more bytes are needed.
+    """Return the header that a message begins with, and its length; None: more bytes are needed.
 
     `LARGEST_HEADER` bytes are always enough. `RemoteError` if this is no header.
     """

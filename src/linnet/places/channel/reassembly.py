@@ -1,9 +1,9 @@
-"""Fragments of messages that are under way at once, put together for the layer above.
+"""Joins the fragments of several messages under way into steps for the layer above.
 
-A message is told in three sorts of steps (Toth 2013, section 4.6): that it began, with its method and all
-of its modifiers; its body piece by piece; that it ended. It begins as soon as the modifiers are
-complete, however long its body is. Pieces that came too early are not held here: they are in the
-store, and are read again when their turn has come, so a body of any size passes through.
+A message is reported in three sorts of steps (Toth 2013, section 4.6): its beginning, with its method and all
+of its modifiers; its body piece by piece; its end. It begins as soon as the modifiers are complete, however
+long its body is. Pieces that came too early are not held here: they are in the store, and are read again when
+their turn has come, so a body of any size passes through.
 """
 
 from __future__ import annotations
@@ -31,30 +31,27 @@ from linnet.places.config import PlacesConfig
 from linnet.places.multicast.fragmentation import KEYS, SEALED
 
 MOST_OPEN = 4096
-"""Messages that may be under way at once; each costs a few hundred bytes."""
+"""The most messages under way at once; each costs a few hundred bytes."""
 HELD_SECTIONS = 4
-"""Times the most bytes of modifiers that are held of messages which did not begin yet. Those past it are
-read again from the store when more of them comes."""
+"""The most held bytes of messages that did not begin yet, as a multiple of `modifier_bytes`. Past it, a
+message is read again from the store when more of it comes."""
 TOLD_AT_ONCE = 16
-"""Pieces of a body that are told when one comes: behind a long one that waited for its beginning, or was
-under way before a restart, the rest is in the store for whoever wants it."""
+"""The most pieces of a body that are reported when one comes: after a long body waited for its beginning, or
+was under way before a restart, the rest is in the store for those who want it."""
 
 
 class Began(Struct, frozen=True, gc=False):
-    """A message whose modifiers are complete; said once, before anything else of it."""
+    """The modifiers of a message are complete: its first step, reported once."""
 
     message: int
     method: str
     modifiers: tuple[Modifier, ...]
-    historic: bool
-    """Whether it comes from the store on somebody's wish, not as news."""
     header: Header
-    generation: int
     ignored: tuple[Ignored, ...] = ()
 
 
 class Piece(Struct, frozen=True, gc=False):
-    """A part of its body that is never empty; offsets count from where the body begins."""
+    """A part of the body, never empty; offsets count from the beginning of the body."""
 
     message: int
     offset: int
@@ -62,21 +59,21 @@ class Piece(Struct, frozen=True, gc=False):
 
 
 class More(Struct, frozen=True, gc=False):
-    """More of its body is in the store, and is not told here."""
+    """More of the body is in the store, and is not reported here."""
 
     message: int
 
 
 class Finished(Struct, frozen=True, gc=False):
-    """All of it was told. Said once."""
+    """All of the message was reported: its last step, reported once."""
 
     message: int
     length: int
-    """Bytes of its body."""
+    """The bytes of the body."""
 
 
 class Broken(Struct, frozen=True, gc=False):
-    """Nothing more will come of this message, and what came of it must not be used."""
+    """Nothing more will come of this message, and its earlier steps must not be used."""
 
     message: int
     reason: Reason
@@ -86,16 +83,16 @@ class Broken(Struct, frozen=True, gc=False):
 Step: TypeAlias = Began | Piece | More | Finished | Broken
 
 OpenPiece: TypeAlias = Callable[[Event, Row], bytes | None]
-"""The plain bytes of a piece; None while the key for it is missing. `RemoteError` if it is false."""
+"""Returns the plain bytes of a piece; None while its key is missing. `RemoteError` if it is false."""
 
 
 def open_plain(event: Event, row: Row) -> bytes | None:
-    """For places that are not encrypted."""
+    """Return the body as it is, for places that are not encrypted."""
     return event.body
 
 
 class _Under:
-    """How far one message was told."""
+    """How much of one message was reported."""
 
     __slots__ = ("at", "body", "header", "section")
 
@@ -103,14 +100,14 @@ class _Under:
         self.at = 0
         """The offset of the next piece to read."""
         self.section = bytearray()
-        """What came of header and modifiers; empty once it began."""
+        """The bytes so far of header and modifiers; empty once the message began."""
         self.header: tuple[Header, int] | None = None
         self.body: int | None = None
-        """Bytes of the body that were told; None: it did not begin."""
+        """The bytes of the body that were reported; None: the message did not begin."""
 
 
 class Reassembly:
-    """The messages of one place that are under way. `live` ones are told as their pieces arrive."""
+    """The messages of one place that are under way, reported as their pieces arrive."""
 
     def __init__(
         self,
@@ -131,11 +128,11 @@ class Reassembly:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of unfinished modifiers: all that is held in memory of messages."""
+        """The bytes of unfinished modifiers: the only part of messages held in memory."""
         return sum(len(under.section) for under in self._under.values())
 
     def stored(self, row: Row) -> Iterator[Step]:
-        """A new fragment is in the store: what can be told now. To be read to its end.
+        """Yield the steps that a newly stored fragment makes possible. To be read to its end.
 
         A few pieces at most: a long body that waited for its beginning is never in memory at once.
         """
@@ -151,7 +148,7 @@ class Reassembly:
         yield from self._go_on(message, under, False)
 
     def told(self, row: Row) -> list[Step]:
-        """The same at once; most messages are whole in one piece."""
+        """Return the same steps at once; fast for messages in one piece, which most are."""
         is_known = row.message in self._broken or row.message in self._under
         if not row.is_first or not row.is_last or is_known or row.flags & KEYS:
             return list(self.stored(row))
@@ -167,20 +164,20 @@ class Reassembly:
             packet = parse_section(data[begin:end], self._limits)
         except RemoteError as error:
             return [self._break(row.message, error.reason, error.detail)]
-        steps: list[Step] = [_began(row, packet, header, False)]
+        steps: list[Step] = [_began(row, packet, header)]
         if len(data) > end:
             steps.append(Piece(row.message, 0, data[end:]))
         return [*steps, Finished(row.message, len(data) - end)]
 
     def resume(self, message: int) -> Iterator[Step]:
-        """Go on with a message whose key has come now, or after a restart from its beginning."""
+        """Go on with a message whose key has arrived, or from its beginning after a restart."""
         under = self._under.setdefault(message, _Under())
         yield from self._go_on(message, under, False)
 
     def historic(self, message: int, offset: int = 0) -> Iterator[Step]:
-        """Tell a message of the store from its beginning, as far as it is held; beside what is under way.
+        """Yield a stored message from its beginning, as far as it is held, whatever its live steps are.
 
-        With an offset: how it began, then its body from that byte on.
+        With an offset: its beginning, then its body from that byte on.
         """
         for step in self._go_on(message, _Under(), True):
             if offset and isinstance(step, Piece | Finished):
@@ -191,7 +188,7 @@ class Reassembly:
                 return
 
     def go_on(self, began: Began, offset: int) -> Iterator[Step]:
-        """The body of a message of the store from a byte on, as far as it is held."""
+        """Yield the body of a stored message from a byte on, as far as it is held."""
         before = len(encode_header(began.header)) + began.header.modifier_bytes
         row = self._fragments.get_at(began.message, before + offset)
         if row is None:
@@ -211,7 +208,8 @@ class Reassembly:
                 yield step
 
     def cut(self, messages: list[int], reason: Reason = Reason.STALE) -> list[Broken]:
-        """These will not be finished: their term was cut, or the rest is not for us."""
+        """Break off messages that will not be finished: their term was cut, or the rest is not for us. Return
+        the steps for those under way."""
         found = [message for message in messages if self._under.pop(message, None) is not None]
         for message in messages:
             self._broken.pop(message, None)  # its number may be used again
@@ -233,7 +231,7 @@ class Reassembly:
                     if data is None:
                         break
                     under.at = row.end
-                    yield from self._feed(row, under, data, historic)
+                    yield from self._feed(row, under, data)
                 told += 1
                 if row.is_last:
                     if under.body is None:
@@ -249,7 +247,7 @@ class Reassembly:
         self._let_go(under)
 
     def _pass_over(self, row: Row, under: _Under) -> bool:
-        """Count a piece as told; False: its key is missing. What is not sealed need not be read for that."""
+        """Count a piece as reported; False: its key is missing. An unsealed piece is not read for that."""
         if under.body is None or (row.flags & SEALED and self.read(row) is None):
             return False
         under.at = row.end
@@ -257,11 +255,11 @@ class Reassembly:
         return True
 
     def read(self, row: Row) -> bytes | None:
-        """The plain bytes of a piece; None: it is not held, or its key is missing."""
+        """Return the plain bytes of a piece; None: it is not held, or its key is missing."""
         verified = self._fragments.verified(row)
         return None if verified is None else self._opened(verified.events[0], row)
 
-    def _feed(self, row: Row, under: _Under, data: bytes, historic: bool) -> Iterator[Step]:
+    def _feed(self, row: Row, under: _Under, data: bytes) -> Iterator[Step]:
         if under.body is not None:
             yield from _piece(row.message, under, data)
             return
@@ -278,11 +276,11 @@ class Reassembly:
         rest = bytes(under.section[end:])
         under.section = bytearray()
         under.body = 0
-        yield _began(row, packet, header, historic)
+        yield _began(row, packet, header)
         yield from _piece(row.message, under, rest)
 
     def _let_go(self, under: _Under) -> None:
-        """Hold no more than may be held: begin again at the beginning next time."""
+        """Drop unfinished modifiers past the bound: the message is read from its beginning next time."""
         if under.section and self.held_bytes > HELD_SECTIONS * self._limits.modifier_bytes:
             under.at, under.header, under.section = 0, None, bytearray()
 
@@ -294,10 +292,8 @@ class Reassembly:
         return Broken(message, reason, detail)
 
 
-def _began(row: Row, packet: Packet, header: Header, historic: bool) -> Began:
-    return Began(
-        row.message, packet.method, packet.modifiers, historic, header, row.generation, packet.ignored
-    )
+def _began(row: Row, packet: Packet, header: Header) -> Began:
+    return Began(row.message, packet.method, packet.modifiers, header, packet.ignored)
 
 
 def _piece(message: int, under: _Under, data: bytes) -> Iterator[Piece]:

@@ -29,7 +29,7 @@ _LARGEST = 2**63 - 1
 _number = re.compile(rb"-?[0-9]{1,19}").fullmatch
 _length = re.compile(rb"([0-9]{1,10}) ").match
 Changes = dict[str, bytes | None]
-"""New values by name; None: the variable went."""
+"""New values by name; None: the variable is removed."""
 
 _AFTER_UNDERSCORE = "`"
 _name_length = struct.Struct(">I")
@@ -37,7 +37,7 @@ _value_length = struct.Struct(">Q")
 
 
 def operate(modifier: Modifier, old: bytes) -> bytes:
-    """The variable's new value; empty: it goes. `RemoteError` with the reason if that makes no sense."""
+    """Return the variable's new value; empty: it is removed. `RemoteError` if that makes no sense."""
     if covers("_list", modifier.name):
         return _operate_list(modifier, old)
     if covers("_amount", modifier.name) or covers("_counter", modifier.name):
@@ -46,7 +46,7 @@ def operate(modifier: Modifier, old: bytes) -> bytes:
 
 
 def parse_list(value: bytes) -> list[bytes]:
-    """The elements of a list in either form; an empty value is a list without any."""
+    """Return the elements of a list in either form; an empty value is a list without any."""
     if not value:
         return []
     if value.startswith(b"|"):
@@ -69,7 +69,7 @@ def parse_list(value: bytes) -> list[bytes]:
 
 
 def render_list(elements: list[bytes]) -> bytes:
-    """The one form in which these elements are kept: as text if they can be, otherwise by lengths."""
+    """Return a list in its one stored form: as text if its elements allow it, otherwise by lengths."""
     if any(b"|" in element or b"\n" in element for element in elements):
         return b"|".join(b"%d %b" % (len(element), element) for element in elements)
     return b"".join(b"|" + element for element in elements)
@@ -106,14 +106,14 @@ def _as_number(value: bytes) -> int:
 
 
 class Effect(Struct, frozen=True):
-    """What a list of modifiers did, or would do."""
+    """The changes of a list of modifiers, applied or planned."""
 
     changes: Changes
     ignored: tuple[Ignored, ...] = ()
 
 
 class State:
-    """Variables by name. Its encoding and so its hash depend on nothing but these."""
+    """Variables by name. The encoding, and so the hash, depends on nothing but these."""
 
     def __init__(self, limits: PlacesConfig | None = None, variables: dict[str, bytes] | None = None) -> None:
         self._limits = limits or PlacesConfig()
@@ -122,33 +122,24 @@ class State:
         self._size = sum(len(name) + len(value) for name, value in self._variables.items())
         self._digest: bytes | None = None
         self._heads: dict[str, bytes] = {}
-        """What stands in front of a value in the encoding, as far as it was needed."""
+        """The bytes before a value in the encoding, as far as they were needed."""
 
     @property
     def variables(self) -> dict[str, bytes]:
-        """All of them, in the order of their names: a copy."""
+        """A copy of all variables, in the order of their names."""
         return {name: self._variables[name] for name in self._names}
-
-    @property
-    def size(self) -> int:
-        """Bytes of all names and values."""
-        return self._size
 
     def __len__(self) -> int:
         return len(self._names)
 
     def copy(self) -> State:
-        """Another one that is equal; the values themselves are shared."""
+        """Return an equal state; the values themselves are shared."""
         return State(self._limits, self._variables)
 
     # Reading
 
-    def exact(self, name: str) -> bytes | None:
-        """The value of exactly this variable."""
-        return self._variables.get(name)
-
     def get(self, name: str) -> tuple[str, bytes] | None:
-        """The best match: this variable, or the closest less specific one that there is."""
+        """Return the best match: this variable, or the closest less specific one that there is."""
         for candidate in slices(name)[:-1]:
             value = self._variables.get(candidate)
             if value is not None:
@@ -156,7 +147,7 @@ class State:
         return None
 
     def get_all(self, prefix: str) -> dict[str, bytes]:
-        """This variable and all more specific ones, by whole keywords; all of them with an empty prefix."""
+        """Return this variable and all more specific ones, by whole keywords; all of them if it is empty."""
         return {name: self._variables[name] for name in self._covered(prefix)}
 
     def _covered(self, prefix: str) -> Iterator[str]:
@@ -172,7 +163,7 @@ class State:
     # Changing
 
     def effect(self, modifiers: Iterable[Modifier], reset: bool = False) -> Effect:
-        """What these would do. `RemoteError` if a value, or all together, would become too large."""
+        """Return the effect of modifiers. `RemoteError` if a value or the state would become too large."""
         changes: Changes = dict.fromkeys(self._names) if reset else {}
         ignored: list[Ignored] = []
         for modifier in modifiers:
@@ -197,14 +188,10 @@ class State:
         return Effect(changes, tuple(ignored))
 
     def apply(self, modifiers: Iterable[Modifier], reset: bool = False) -> Effect:
-        """Apply those that persist, in their order, all or (with `RemoteError`) none."""
+        """Apply the persistent modifiers in order, all or (with `RemoteError`) none; return their effect."""
         effect = self.effect(modifiers, reset)
         self.change(effect.changes)
         return effect
-
-    def reset(self) -> Changes:
-        """Forget all variables; which ones those were."""
-        return self.apply((), reset=True).changes
 
     def change(self, changes: Changes) -> None:
         """Set and remove variables."""
@@ -230,13 +217,13 @@ class State:
     # The form in which it is hashed and sent
 
     def digest(self) -> bytes:
-        """SHA-256 of the encoding: the same on every node with these variables."""
+        """Return SHA-256 of the encoding: the same on every node with these variables."""
         if self._digest is None:
             self._digest = hashlib.sha256(self.encode()).digest()
         return self._digest
 
     def encode(self) -> bytes:
-        """By the bytes of the names: u32 length, name, u64 length, value."""
+        """Return the encoding, by the bytes of the names: u32 length, name, u64 length, value."""
         heads, variables = self._heads, self._variables
         parts: list[bytes] = []
         for name in self._names:
@@ -251,7 +238,7 @@ class State:
 
     @classmethod
     def decode(cls, data: bytes, limits: PlacesConfig | None = None) -> State:
-        """The state of an encoding; `RemoteError` if it is not the one encoding of some state."""
+        """Return the state of an encoding; `RemoteError` if it is not the one encoding of some state."""
         limits = limits or PlacesConfig()
         variables: dict[str, bytes] = {}
         at, size, last = 0, 0, ""
@@ -268,7 +255,7 @@ class State:
 
 
 def _read_variable(data: bytes, at: int) -> tuple[str, int, int]:
-    """Name of the variable at an offset, and where its value begins and ends."""
+    """Return the name of the variable at an offset, and where its value begins and ends."""
     try:
         name_at = at + _name_length.size
         name_end = name_at + _name_length.unpack_from(data, at)[0]

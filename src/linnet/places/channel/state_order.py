@@ -1,9 +1,13 @@
-"""The order in which messages may change state: each behind the one that it names, none left out.
+"""The order of state messages: each is applied after the one that it names, and none is left out.
 
-A state message says how many messages ago the state was changed last (Toth 2013, section 4.6.2). It is
-applied when that one is; until then it waits, and what it waits for is asked for by name. Delta 0 begins
-anew and waits for nothing. A hash covers the state behind its own message's modifiers; where it is right the
+A state message names the last change of state by its distance in messages (Toth 2013, section 4.6.2). It is
+applied after that one; until then it waits, and the message that it waits for is asked for. Delta 0 begins
+anew and waits for nothing. A hash covers the state after its own message's modifiers; where it is right the
 state is *signed* as of that message, and can be given to newcomers who check it by the same hash.
+
+A base is kept, with the messages applied since and those that wait for others: all of it in cells, so that a
+restart goes on exactly here. The cost of writing a message depends on what it changes, not on the size of the
+state.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -21,14 +26,152 @@ from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.places.channel.packet import Ignored, Modifier
 from linnet.places.channel.state import Changes, State
-from linnet.places.channel.state_log import Meta, StateLog, Step
 from linnet.places.config import PlacesConfig
 
+MESSAGE_BYTES = 200
+"""About how many bytes a message costs beside its modifiers when it is replayed: event, head, signature."""
+
+_META = b"m"
+_VARIABLE = b"v"
+_STEP = b"s"
+_HELD = b"h"
+_LET_GO = b"g"
+
+
+class Step(Struct, frozen=True, array_like=True):
+    """A message that changes state."""
+
+    message: int
+    delta: int
+    """0: the state begins anew here."""
+    modifiers: tuple[Modifier, ...]
+    hash: bytes | None
+
+    @property
+    def before(self) -> int:
+        """The state message before this one."""
+        return self.message - self.delta
+
+    @property
+    def cost(self) -> int:
+        """About how many bytes it takes to replay the message."""
+        return MESSAGE_BYTES + sum(len(item.name) + len(item.value) + 4 for item in self.modifiers)
+
+
+class Meta(Struct, frozen=True, array_like=True):
+    """What is stored about the line beside its messages."""
+
+    base: int = 0
+    """The message that the base is the state as of; 0: before all messages."""
+    base_signed: bool = False
+    """Whether the hash of that message was found right."""
+    stopped: int = 0
+    """A message that cannot be applied; 0: none."""
+    lost: bool = False
+    """Whether the values of the base are unknown: it is not an empty state, and has to be learned."""
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_step = msgspec.msgpack.Decoder(Step).decode
+_decode_meta = msgspec.msgpack.Decoder(Meta).decode
+
+
+class StateLog:
+    """The stored messages and base of a place's state: read once at the beginning, then only written."""
+
+    def __init__(self, place: TopicId, cells: Cells, limits: PlacesConfig) -> None:
+        self._cells = cells
+        self._space = f"place state {place.hex()}"
+        self.meta = Meta()
+        self.applied: dict[int, Step] = {}
+        """The messages applied since the base, in their order."""
+        self.held: dict[int, Step] = {}
+        self.let_go: dict[int, None] = {}
+        variables: dict[str, bytes] = {}
+        for key, value in cells.scan(self._space):
+            kind, rest = key[:1], key[1:]
+            if kind == _META:
+                self.meta = _decode_meta(value)
+            elif kind == _VARIABLE:
+                variables[rest.decode()] = value
+            elif kind == _LET_GO:
+                self.let_go[int.from_bytes(rest, "big")] = None
+            else:
+                (self.applied if kind == _STEP else self.held)[int.from_bytes(rest, "big")] = _decode_step(
+                    value
+                )
+        self.base = State(limits, variables)
+        self.applied_cost = sum(step.cost for step in self.applied.values())
+        self.held_cost = sum(step.cost for step in self.held.values())
+
+    @property
+    def last(self) -> int:
+        """The last message that was applied; 0: none."""
+        return next(reversed(self.applied), self.meta.base)
+
+    def set_meta(self, meta: Meta) -> None:
+        """Store the meta data, if they have changed."""
+        if meta != self.meta:
+            self.meta = meta
+            self._cells.put(self._space, _META, _encode(meta))
+
+    def change_base(self, changes: Changes) -> None:
+        """Set and remove variables of the base."""
+        self.base.change(changes)
+        for name, value in changes.items():
+            key = _VARIABLE + name.encode()
+            if value is None:
+                self._cells.delete(self._space, key)
+            else:
+                self._cells.put(self._space, key, value)
+
+    def apply(self, step: Step) -> None:
+        """Add a message to the applied ones."""
+        self.applied[step.message] = step
+        self.applied_cost += step.cost
+        self._cells.put(self._space, _STEP + _number(step.message), _encode(step))
+
+    def take_back(self, message: int) -> Step:
+        """Remove a message from the applied ones and return it: it was undone, or is in the base."""
+        step = self.applied.pop(message)
+        self.applied_cost -= step.cost
+        self._cells.delete(self._space, _STEP + _number(message))
+        return step
+
+    def hold(self, step: Step) -> None:
+        """Add a message to the waiting ones."""
+        self.held[step.message] = step
+        self.held_cost += step.cost
+        self._cells.put(self._space, _HELD + _number(step.message), _encode(step))
+
+    def release(self, message: int) -> Step:
+        """Remove a message from the waiting ones and return it."""
+        step = self.held.pop(message)
+        self.held_cost -= step.cost
+        self._cells.delete(self._space, _HELD + _number(message))
+        return step
+
+    def remember(self, message: int) -> None:
+        """Remember to ask again for a message that there was no room for."""
+        self.let_go[message] = None
+        self._cells.put(self._space, _LET_GO + _number(message), b"")
+
+    def forget(self, message: int) -> None:
+        """Forget to ask again for a message."""
+        if message in self.let_go:
+            del self.let_go[message]
+            self._cells.delete(self._space, _LET_GO + _number(message))
+
+
+def _number(message: int) -> bytes:
+    return message.to_bytes(8, "big")
+
+
 HELD_MESSAGES = 1024
-"""State messages that wait for others at once. The last ones go first: they are needed last."""
+"""The most state messages that wait for others. The last ones are dropped first: they are needed last."""
 LET_GO_MESSAGES = 4096
 KEPT_MESSAGES = 4096
-"""Applied messages that can still be undone or named to others; what is older is in the base only."""
+"""The most applied messages that can still be undone or named to peers; older ones are in the base only."""
 
 
 class Applied(Struct, frozen=True):
@@ -56,7 +199,7 @@ class Past(Struct, frozen=True):
 class Forked(Struct, frozen=True):
     """The hash that a message carries is not that of our state. The signed state stays what it was.
 
-    Either we, or the voice, reckoned wrongly: ask others for their state.
+    Either we or the voice computed it wrongly: ask other peers for their state.
     """
 
     message: int
@@ -66,7 +209,7 @@ class Forked(Struct, frozen=True):
 
 
 class NotTaken(Struct, frozen=True):
-    """The message changed nothing, and why."""
+    """The message changed nothing, for the given reason."""
 
     message: int
     reason: Reason
@@ -74,7 +217,7 @@ class NotTaken(Struct, frozen=True):
 
 
 class Rebuilt(Struct, frozen=True):
-    """The state is another one now, as of this message. `lost`: it has to be asked for, we cannot tell it."""
+    """The state is another one now, as of this message. `lost`: it is unknown here, to be asked for."""
 
     message: int
     changes: Changes
@@ -85,7 +228,7 @@ Outcome: TypeAlias = Applied | Held | Past | Forked | NotTaken | Rebuilt
 
 
 class StateOrder:
-    """The state of one place, and the line of messages that made it."""
+    """The state of one place, and the messages that made it."""
 
     def __init__(
         self,
@@ -107,7 +250,7 @@ class StateOrder:
 
     @property
     def state(self) -> State:
-        """The current values. Not to be changed by anybody else."""
+        """The current values. Only this class may change them."""
         return self._state
 
     @property
@@ -117,20 +260,20 @@ class StateOrder:
 
     @property
     def base(self) -> int:
-        """Nothing before this message is known any more."""
+        """The message before which nothing is known any more."""
         return self._steps.meta.base
 
     @property
     def is_lost(self) -> bool:
-        """Whether the state is not known here: what is built on it would take away what others have.
+        """Whether the state is not known here: a change built on it would take away values that others have.
 
-        Behind a message that begins anew it does not matter what was before.
+        After a message that begins anew the state before it does not matter.
         """
         return self._steps.meta.lost and not self._steps.applied
 
     @property
     def signed(self) -> int:
-        """The last message whose hash was found right; 0: none that could be told others."""
+        """The last message whose hash was found right; 0: there is none to give to others."""
         meta = self._steps.meta
         return next(reversed(self._verified), meta.base if meta.base_signed else 0)
 
@@ -141,7 +284,7 @@ class StateOrder:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The line since the base."""
+        """The messages since the base."""
         return tuple(self._steps.applied.values())
 
     @property
@@ -154,17 +297,13 @@ class StateOrder:
         stopped = steps.meta.stopped
         return tuple(sorted({n for n in wanted if n > applied and n not in steps.held and n != stopped}))
 
-    def is_applied(self, message: int) -> bool:
-        """Whether this state message is in the state, or behind a base that counts for all before it."""
-        return 0 < message <= self.base or message in self._steps.applied
-
     def hash_of(self, message: int) -> bytes | None:
-        """The hash that a message of the line carries, if we have it: what a full state is checked by."""
+        """Return the hash that a message carries, to check a whole state by; None if we do not hold it."""
         step = self._steps.applied.get(message) or self._steps.held.get(message)
         return None if step is None else step.hash
 
     def signed_state(self) -> State | None:
-        """The values as of `signed`; later changes do not touch them."""
+        """Return a copy of the state as of `signed`; None if there is none."""
         signed = self.signed
         if not signed:
             return None
@@ -174,14 +313,10 @@ class StateOrder:
                 state.apply(step.modifiers, reset=step.delta == 0)
         return state
 
-    # For the voice, which numbers and hashes before it speaks
-
-    def delta_for(self, message: int, reset: bool = False) -> int:
-        """The delta of the next state message: 0 if it is the first, or begins anew."""
-        return 0 if reset or not self.applied else message - self.applied
+    # For the voice, which hashes before it speaks.
 
     def digest_with(self, modifiers: Iterable[Modifier], reset: bool = False) -> bytes:
-        """The hash of the state behind these; `Refused` if the state would become too large."""
+        """Return the hash of the state after these modifiers; `Refused` if that state would be too large."""
         state = self._state.copy()
         try:
             state.apply(modifiers, reset or not self.applied)
@@ -194,7 +329,7 @@ class StateOrder:
     def offered(
         self, message: int, delta: int, modifiers: Iterable[Modifier], hash: bytes | None = None
     ) -> list[Outcome]:
-        """A state message came, from whomever and whenever: what this and those that waited for it did."""
+        """Take a state message, from any peer, in any order; return all outcomes, also for waiting ones."""
         step = Step(message, delta, tuple(item for item in modifiers if item.is_persistent), hash)
         fault = self._fault(step)
         if fault is not None:
@@ -209,7 +344,7 @@ class StateOrder:
         return [*self._apply(step), *self._drain()]
 
     def full(self, message: int, data: bytes, expected: bytes) -> list[Outcome]:
-        """A whole state as of a message that carries its hash, from anybody; `expected` is that hash."""
+        """Take a whole state as of a message with the hash `expected`, from any peer; return the outcomes."""
         if hashlib.sha256(data).digest() != expected:
             return [NotTaken(message, Reason.STATE_MISMATCH, "a state with another hash")]
         if message < self.base or (message <= self.applied and not self._forked and not self.is_lost):
@@ -226,7 +361,7 @@ class StateOrder:
         return [Rebuilt(message, _difference(before, self._state)), *self._drain()]
 
     def rollback(self, message: int) -> list[Outcome]:
-        """What was said after this message does not count: its term was cut. Undo it."""
+        """Undo what was said after this message, since its term was cut; return the outcomes."""
         before, steps = self._state, self._steps
         self._drop(lambda number: number > message)
         lost = message < steps.meta.base
@@ -240,7 +375,7 @@ class StateOrder:
         self._rebuild()
         return [Rebuilt(self.applied, _difference(before, self._state), lost)]
 
-    # How
+    # Inside.
 
     def _fault(self, step: Step) -> NotTaken | None:
         message = step.message
@@ -256,7 +391,7 @@ class StateOrder:
         return None
 
     def _is_next(self, step: Step) -> bool:
-        """Before a base that we were given everything counts as applied."""
+        """Return whether a step comes next. All before a base that we were given counts as applied."""
         return step.delta == 0 or step.before == self.applied or step.before < self.base == self.applied
 
     def _apply(self, step: Step) -> list[Outcome]:
@@ -275,7 +410,7 @@ class StateOrder:
         return outcomes
 
     def _verify(self, step: Step) -> bool:
-        """Whether the step carries the hash of the current state."""
+        """Return whether the step carries the hash of the current state."""
         if step.hash is None:
             return False
         is_right = self._state.digest() == step.hash
@@ -301,7 +436,7 @@ class StateOrder:
         return outcomes
 
     def _drain(self) -> list[Outcome]:
-        """Apply what waited, as far as it goes."""
+        """Apply waiting messages as far as possible."""
         outcomes: list[Outcome] = []
         steps = self._steps
         while steps.held:
@@ -321,7 +456,7 @@ class StateOrder:
         return outcomes
 
     def _fold(self) -> None:
-        """Let the oldest steps become part of the base: they cannot be undone any more."""
+        """Fold the oldest steps into the base: they cannot be undone any more."""
         steps = self._steps
         while len(steps.applied) > self._kept or steps.applied_cost > 2 * self._limits.state_bytes:
             step = steps.take_back(next(iter(steps.applied)))
@@ -340,7 +475,7 @@ class StateOrder:
             steps.forget(number)
 
     def _rebuild(self) -> None:
-        """The current state from the base and the steps: as if they came only now."""
+        """Compute the current state from the base and the steps, as if these came only now."""
         self._state = self._steps.base.copy()
         self._verified = {}
         self._forked = 0
@@ -356,7 +491,7 @@ class StateOrder:
 
 
 def _difference(before: State, after: State) -> Changes:
-    """What makes the one into the other."""
+    """Return the changes that turn one state into the other."""
     old, new = before.variables, after.variables
     changes: Changes = {name: None for name in old if name not in new}
     changes.update((name, value) for name, value in new.items() if old.get(name) != value)

@@ -1,20 +1,20 @@
-"""Fragments that did not come: noticed by their numbers, asked for one by one, and given to whoever asks.
+"""Repairs gaps: missing fragments are noticed by their numbers, asked for one by one, and sent to others.
 
 Toth 2013, section 3.8. A gap may close by itself, by another way, so a question waits a little, and is
-dropped when the fragment comes. Members are asked in turn. One that says that we may not see a fragment is
-not asked for it again; when all say so, and more than one where there is more than one way up, the fragment
-is closed to us and no longer missing. A range of missing numbers costs the same whether it holds one number
-or 10¹²: numbers come from others.
+dropped when the fragment comes. Members are asked in turn. A member that says that we may not see a fragment
+is not asked for it again; when all say so, and more than one where there is more than one way up, the
+fragment is closed to us and no longer missing. A range of missing numbers costs the same whether it holds one
+number or 10¹²: numbers come from other nodes.
 
-Every answer has its own membership test, without the memory that relaying has. A test that cannot be decided
-here is our fault, not the asker's: it is told to ask another, never that it may not.
+Every answer has its own membership test, without the memory that relaying has. If a test cannot be decided
+here, that is our fault, not the asker's: it is told to ask another member, never that it may not.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from linnet.core.errors import RemoteError, StoreError
 from linnet.core.ids import AuthorId, PeerId, TopicId
@@ -23,33 +23,34 @@ from linnet.core.reasons import Reason
 from linnet.event.event import Unverified
 from linnet.identity.cards import Card
 from linnet.machine.outbox import Outbox
+from linnet.places.channel.membership import Verdict
 from linnet.places.config import PlacesConfig
 from linnet.places.messages import Code, Replay, Replayed
 from linnet.places.multicast.fragmentation import Head
-from linnet.places.multicast.relay_filter import MembershipTest, Verdict, is_farewell
+from linnet.places.multicast.tree import MembershipTest, is_farewell
 from linnet.trace.records import Kind, Record
 
 RANGES = 16_384
-"""Gaps at once: who speaks in so many scattered numbers is not honest."""
+"""The most gaps at once: a voice with so many scattered numbers is not honest."""
 PATIENCE = 16
-"""Times `replay_timeout` that an answer may take of somebody who brings others meanwhile."""
+"""The number of `replay_timeout`s that an answer may take from a member that brings others meanwhile."""
 SURE = 3
-"""Members who say that a fragment is not for us, where the others do not have it."""
+"""The members that must say that a fragment is not for us, if the other members do not have it."""
 LONGEST_PAUSE = 3600.0
-"""Seconds until what nobody had is asked for again, at most."""
+"""The longest pause in seconds until fragments that nobody had are asked for again."""
 WANTED = 4096
-"""Pieces that may be asked for by their message at once."""
+"""The most pieces to be asked for by their message."""
 
 Wish = tuple[int, int]
-"""A message and an offset in it."""
+"""A piece to ask for: a message and an offset in it."""
 ASKERS = 4096
-"""Members whose rate is remembered; the one unheard of for longest is forgotten."""
+"""The most members whose rate is remembered; the one unheard of for longest is forgotten."""
 BURST_SECONDS = 0.5
-"""So many seconds of the rate may be asked at once."""
+"""Seconds of the rate that may be used up at once."""
 
 
 class Gap(NamedTuple):
-    """A range of numbers, both ends included."""
+    """A range of missing numbers, both ends included."""
 
     first: int
     last: int
@@ -57,7 +58,7 @@ class Gap(NamedTuple):
 
 
 class Gaps:
-    """Disjoint ranges, lowest first."""
+    """Disjoint ranges of missing numbers, lowest first."""
 
     def __init__(self) -> None:
         self._gaps: list[Gap] = []
@@ -73,11 +74,11 @@ class Gaps:
 
     @property
     def count(self) -> int:
-        """Numbers in all ranges."""
+        """The count of numbers in all ranges."""
         return sum(gap.last - gap.first + 1 for gap in self._gaps)
 
     def open(self, first: int, last: int, since: float) -> None:
-        """Add a range; what of it is there already stays as it is."""
+        """Add a range; numbers that are missing already stay as they are."""
         at = first
         low = bisect_left(self._gaps, first, key=lambda gap: gap.last)
         high = bisect_right(self._gaps, last, key=lambda gap: gap.first)
@@ -92,7 +93,7 @@ class Gaps:
         self._gaps[low:high] = merged
 
     def fill(self, number: int) -> bool:
-        """Take a number out; whether it was in."""
+        """Remove a number; return whether it was missing."""
         index = self._index(number)
         if index is None:
             return False
@@ -102,7 +103,7 @@ class Gaps:
         return True
 
     def splits(self, number: int) -> bool:
-        """Whether taking this number out would make two ranges of one."""
+        """Return whether removing this number would split a range in two."""
         index = self._index(number)
         return index is not None and self._gaps[index].first < number < self._gaps[index].last
 
@@ -117,11 +118,11 @@ class Gaps:
         self._gaps = [Gap(max(gap.first, number), gap.last, gap.since) for gap in kept]
 
     def put_back(self, seconds: float) -> None:
-        """The clock was put back by so many seconds: they were noticed as long ago as before."""
+        """Shift the stored times by the seconds that the clock went back, so that nothing is due later."""
         self._gaps = [Gap(gap.first, gap.last, gap.since - seconds) for gap in self._gaps]
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all ranges."""
         self._gaps.clear()
 
     def _index(self, number: int) -> int | None:
@@ -130,7 +131,7 @@ class Gaps:
 
 
 class Question(NamedTuple):
-    """What is to be asked of whom."""
+    """A message that asks a peer for something."""
 
     peer: PeerId
     message: Message
@@ -143,20 +144,20 @@ class _Asking:
         self.what = what
         self.tries = 0
         self.asked: dict[PeerId, None] = {}
-        """In this round."""
+        """Peers asked in this round."""
         self.denied: dict[PeerId, None] = {}
         self.lacking: dict[PeerId, None] = {}
-        """Who does not have it."""
+        """Peers that do not have it."""
         self.peer: PeerId | None = None
-        """None: to be asked next."""
+        """The peer being asked; None: the next one is to be chosen."""
         self.request = 0
         self.deadline = 0.0
         self.busy_until = 0.0
-        """When to ask again those who could not answer just now."""
+        """When to ask again peers that could not answer just now."""
 
 
 class FragmentRepair:
-    """What one node lacks of a place, and whom it asks."""
+    """The missing fragments of a place, and the questions for them."""
 
     def __init__(
         self,
@@ -166,7 +167,7 @@ class FragmentRepair:
         upto: int = 0,
         gaps: Iterable[tuple[int, int]] = (),
     ) -> None:
-        """Numbers below `upto` were seen, but for those in the gaps: they were missing when we stopped."""
+        """Count numbers below `upto` as seen, except the gaps, which were missing when we stopped."""
         self._place = place
         self._config = config
         self._out = out
@@ -176,28 +177,28 @@ class FragmentRepair:
         for first, last in gaps:
             self._gaps.open(first, last, 0.0)
         self._parked = Gaps()
-        """Asked for in vain, until somebody else connects or a sign of life comes."""
+        """Numbers asked for in vain, left until another member connects or a keep-alive comes."""
         self._pause = self._again_at = 0.0
-        """How long what is parked is left, and until when."""
+        """How long parked numbers are left alone, and until when."""
         self._closed = Gaps()
         self._wanted: dict[Wish, None] = {}
         self._sought: dict[int, None] = {}
-        """Numbers to ask for though another fragment may have come under them."""
+        """Numbers to ask for though another fragment with that number may be here already."""
         self._asking: dict[int | Wish, _Asking] = {}
         self._requests: dict[int, _Asking] = {}
         self._request = 0
         self._members: dict[PeerId, None] = {}
         self._brought: dict[PeerId, float] = {}
-        """When each last brought something that it was asked for."""
+        """When each member last brought something that it was asked for."""
 
     @property
     def count(self) -> int:
-        """Fragments that are missing, by number."""
+        """The count of missing fragments, by their numbers."""
         return self._gaps.count + self._parked.count
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing to ask, and nothing was found to be closed."""
+        """Whether there is nothing to ask for, and no fragment was found to be closed."""
         return not (self._asking or self._wanted or self._sought or self._gaps or self._closed)
 
     @property
@@ -207,34 +208,29 @@ class FragmentRepair:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether something was asked for in vain: those who are connected do not have it."""
+        """Whether fragments were asked for in vain: the connected members do not have them."""
         return bool(len(self._parked))
 
     @property
     def closed(self) -> list[tuple[int, int]]:
-        """Fragments that are not for us, as all say."""
+        """The ranges of fragments that are not for us, as all members say."""
         return [(gap.first, gap.last) for gap in self._closed]
 
-    @property
-    def asking(self) -> int:
-        """Questions that are open."""
-        return len(self._requests)
-
     def connect(self, peer: PeerId, now: float) -> None:
-        """Another member may be asked, also for what nobody else had."""
+        """Add a member to ask, also for fragments that nobody else had."""
         if peer not in self._members:
             self._members[peer] = None
             self.revive(now)
 
     def disconnect(self, peer: PeerId) -> None:
-        """This one can be asked no more; what it was asked goes to the next."""
+        """Remove a member; the questions that it was asked go to the next."""
         self._members.pop(peer, None)
         self._brought.pop(peer, None)
         for asking in [each for each in self._requests.values() if each.peer == peer]:
             self._withdraw(asking)
 
     def start(self, upto: int) -> None:
-        """What is below this is not for us: we came in later."""
+        """Stop asking for numbers below this one: we came in later, and they are not for us."""
         self._next = max(self._next, upto)
         for gaps in (self._gaps, self._parked, self._closed):
             gaps.begin(upto)
@@ -244,19 +240,19 @@ class FragmentRepair:
             self._drop(what)
 
     def revive(self, now: float) -> None:
-        """Ask again for what was left."""
+        """Ask again for parked numbers."""
         for gap in self._parked:
             self._gaps.open(gap.first, gap.last, now)
         self._parked.clear()
 
     def reopen(self, now: float) -> None:
-        """What was closed may be open by now: our membership changed."""
+        """Ask again for closed numbers, which may be open by now: our membership changed."""
         for gap in self._closed:
             self._gaps.open(gap.first, gap.last, now)
         self._closed.clear()
 
     def note_number(self, number: int, now: float) -> None:
-        """Note that there is a fragment of this number: it is missing until it comes, and what lies below."""
+        """Note that there is a fragment of this number: it and those below it are missing until they come."""
         if number < self._next:
             return
         if len(self._gaps) >= RANGES:
@@ -265,13 +261,13 @@ class FragmentRepair:
         self._next = number + 1
 
     def note_unverified(self, number: int, now: float) -> None:
-        """Note that somebody says, unsigned, that there is a fragment of this number. It alone is asked for:
-        only if it comes, what lies below is known to be missing."""
+        """Note that a peer claims, unsigned, that there is a fragment of this number. Only this one is asked
+        for; only if it comes are the numbers below it known to be missing."""
         if number >= self._next and len(self._gaps) < RANGES:
             self._gaps.open(number, number, now)
 
     def handle_arrival(self, head: Head, now: float) -> None:
-        """Ask for a fragment no more that is here and was checked."""
+        """Stop asking for a fragment that arrived and was checked."""
         if head.fragment == self._next and not (self._gaps and head.fragment in self._gaps):  # most often
             self._next += 1
             self._alive(now)
@@ -294,7 +290,7 @@ class FragmentRepair:
                 self._drop(what)
 
     def want(self, message: int, offset: int = 0) -> bool:
-        """Ask for this piece before all others: state rests on it. False: too many are wanted already."""
+        """Ask for this piece before all others: state depends on it. False: too many are wanted already."""
         wish = (message, offset)
         if wish in self._wanted or wish in self._asking:
             return True
@@ -304,18 +300,18 @@ class FragmentRepair:
         return True
 
     def seek(self, number: int) -> None:
-        """Ask for the fragment that others have under this number: a term is opened behind it."""
+        """Ask for the fragment that others hold under this number: a term is opened after it."""
         if len(self._sought) < WANTED:
             self._sought[number] = None
 
     def handle_found(self, number: int) -> None:
-        """Seek a fragment no more that is here beside the line."""
+        """Stop seeking a fragment that is stored here beside the line."""
         self._sought.pop(number, None)
         if number not in self._gaps:
             self._drop(number)
 
     def rewind(self, number: int, message: int) -> None:
-        """The line was cut behind this message: numbers from this one on are given anew."""
+        """Forget the numbers from this one on, and pieces after this message: the line was cut there."""
         self._next = min(self._next, number)
         for gaps in (self._gaps, self._parked, self._closed):
             gaps.cut(number)
@@ -326,12 +322,12 @@ class FragmentRepair:
                 self._drop(what)
 
     def is_wanted(self, message: int, offset: int) -> bool:
-        """Whether this piece is still being asked for, and there is somebody to ask."""
+        """Return whether this piece is still being asked for, and there is a member to ask."""
         wish = (message, offset)
         return bool(self._members) and (wish in self._wanted or wish in self._asking)
 
     def put_back(self, seconds: float) -> None:
-        """The clock was put back by so many seconds: what is to come is as far away as before."""
+        """Shift the stored times by the seconds that the clock went back, so that nothing is due later."""
         for gaps in (self._gaps, self._parked, self._closed):
             gaps.put_back(seconds)
         for asking in self._asking.values():
@@ -343,11 +339,11 @@ class FragmentRepair:
 
     @property
     def can_ask(self) -> bool:
-        """Whether anybody is connected."""
+        """Whether there is a member to ask."""
         return bool(self._members)
 
     def take_due(self, now: float) -> list[Question]:
-        """Take the questions to ask now: late ones again, wanted pieces first, then the lowest numbers."""
+        """Return the questions to ask now: late ones again, wanted pieces first, then the lowest numbers."""
         for asking in [each for each in self._requests.values() if self._deadline(each) <= now]:
             note = f"no answer about {asking.what}"
             self._record(Reason.TIMEOUT, note, asking.peer)
@@ -360,19 +356,20 @@ class FragmentRepair:
         return [each for each in questions if each is not None]
 
     def next_at(self) -> float | None:
-        """When `take_due` should be called next; None: nothing is missing, or nobody is there to ask."""
+        """Return when to call `take_due` next; None: nothing is missing, or there is no member to ask."""
         if not self._members:
             return None
         times = [self._deadline(each) for each in self._requests.values()]
         times += [each.busy_until for each in self._asking.values() if each.peer is None]
         if len(self._asking) < self._config.replays_at_once:
             times += [0.0] if self._wanted or self._sought else []
-            times += [gap.since + self._config.gap_delay for gap in self._gaps if self._unasked(gap.first)]
+            unasked = (gap for gap in self._gaps if gap.first not in self._asking)
+            times += [gap.since + self._config.gap_delay for gap in unasked]
         return min(times, default=None)
 
     def handle_answer(self, peer: PeerId, request: int, code: Code, now: float) -> None:
-        """Note an answer. With ``OK`` the fragment is to be checked, then `handle_arrival` called; where the
-        check fails this is to be called with ``INTERNAL_ERROR``, and the next member is asked."""
+        """Note an answer. After ``OK`` check the fragment, then call `handle_arrival`; if the check fails,
+        call this again with ``INTERNAL_ERROR``, and the next member is asked."""
         asking = self._requests.get(request)
         if asking is None or asking.peer != peer:
             raise RemoteError(Reason.SURPLUS, f"an answer to request {request}, which is not open with it")
@@ -388,7 +385,7 @@ class FragmentRepair:
         self._close_if_denied(asking, now)
 
     def _alive(self, now: float) -> None:
-        """Somebody speaks: what was left is asked for again, each time after twice as long."""
+        """Ask for parked numbers again, since the voice speaks; each time after a pause twice as long."""
         if len(self._parked) and now >= self._again_at:
             self._pause = min(max(self._config.keepalive, 2 * self._pause), LONGEST_PAUSE)
             self._again_at = now + self._pause
@@ -418,7 +415,7 @@ class FragmentRepair:
                 number += 1
 
     def _next_question(self, asking: _Asking, now: float) -> Question | None:
-        """Choose whom to ask; None: it was given up, or has to wait."""
+        """Choose the next member to ask; None: the question was given up, or has to wait."""
         able = [peer for peer in self._members if peer not in asking.denied]
         if asking.tries >= self._config.replay_tries or not able:
             if not self._close_if_denied(asking, now):
@@ -431,7 +428,7 @@ class FragmentRepair:
             asking.asked.clear()
             fresh = able
         peer = fresh[0]
-        self._members[peer] = self._members.pop(peer)  # whoever was asked is asked last
+        self._members[peer] = self._members.pop(peer)  # a member that was asked goes to the end
         self._request += 1
         asking.peer, asking.request = peer, self._request
         asking.asked[peer] = None
@@ -441,8 +438,9 @@ class FragmentRepair:
         return Question(peer, self._replay(asking))
 
     def _deadline(self, asking: _Asking) -> float:
-        """Until when its answer may come: who brings one after the other over a slow link is not late with
-        the next, within reason. Otherwise all that is on its way would be asked for, and come, once more."""
+        """Return until when an answer may come. A member that brings one fragment after the other over a slow
+        link gets more time for the next, within reason: otherwise all that is on its way would be asked for,
+        and come, twice."""
         brought = 0.0 if asking.peer is None else self._brought.get(asking.peer, 0.0)
         latest = asking.deadline + (PATIENCE - 1) * self._config.replay_timeout
         return min(latest, max(asking.deadline, brought + self._config.replay_timeout))
@@ -463,12 +461,13 @@ class FragmentRepair:
             self._withdraw(asking)
 
     def _close_if_denied(self, asking: _Asking, now: float) -> bool:
-        """Ask no more for what enough members say is not for us; whether that is so."""
+        """Stop asking for a piece that enough members say is not for us; return whether that is so."""
         ways = min(2, self._config.upstreams)
         is_sure = len(asking.denied) >= SURE
-        # Who came later does not have it, and so cannot say; where enough others do that is no matter.
+        # A member that joined after the fragment does not have it, and so cannot say; that is no matter if
+        # enough others can.
         known = {**asking.denied, **(asking.lacking if is_sure else {})}
-        # Among many not all are asked: then those who were decide, if half of them deny it.
+        # Among many members not all are asked: then those who were decide, if half of them deny it.
         is_over = asking.tries >= self._config.replay_tries and is_sure
         whom = asking.asked if is_over and 2 * len(asking.denied) >= asking.tries else self._members
         if len(asking.denied) < ways or any(peer not in known for peer in whom):
@@ -483,32 +482,19 @@ class FragmentRepair:
         self._drop(asking.what)
         what = asking.what
         if isinstance(what, int) and self._gaps.fill(what) and what < self._next:
-            self._parked.open(what, what, now)  # later ones are there by somebody's word alone
+            self._parked.open(what, what, now)  # later ones are only claimed to exist
         self._record(Reason.GAP_UNFILLED, f"{asking.what} after {asking.tries} questions")
 
     def _record(self, reason: Reason, note: str, peer: PeerId | None = None) -> None:
         self._out.record(Record(Kind.DROPPED, self._place, peer=peer, reason=reason, note=note))
 
-    def _unasked(self, number: int) -> bool:
-        return number not in self._asking
-
 
 class Found(NamedTuple):
-    """A fragment as it came, with what was read of it."""
+    """A stored fragment, with its head and its sender's card."""
 
     unit: Unverified
     head: Head
     card: Card | None
-
-
-class Fragments(Protocol):
-    """What is held of a place."""
-
-    def get(self, fragment: int) -> Found | None:
-        """By its number."""
-
-    def get_at(self, message: int, offset: int) -> Found | None:
-        """By its message, and the bytes of it that come before."""
 
 
 class _Rate:
@@ -521,31 +507,28 @@ class _Rate:
 
 
 class ReplayServer:
-    """Answers from what is held, each member at a bounded rate."""
+    """Answers replay questions from the store, each member at a bounded rate."""
 
     def __init__(
         self,
         place: TopicId,
-        fragments: Fragments,
+        find: Callable[[Replay], Found | None],
         membership: MembershipTest,
         out: Outbox,
         rate: float = 2000.0,
     ) -> None:
         self._place = place
-        self._fragments = fragments
+        self._find = find
+        """Returns the stored fragment that a question asks for; None if it is not held."""
         self._membership = membership
         self._out = out
         self._rate = rate
         self._most = max(1.0, rate * BURST_SECONDS)
         self._askers: dict[AuthorId, _Rate] = {}
 
-    def answer_replay(self, peer: PeerId, nym: AuthorId | None, question: Replay, now: float) -> int:
-        """Send the fragment, or why not; without a nym to a keeper, for which there is no test.
-
-        The flags of the question, for whoever answers above us.
-        """
+    def answer_replay(self, peer: PeerId, nym: AuthorId | None, question: Replay, now: float) -> None:
+        """Send the fragment, or the reason why not. Without a nym the peer is a keeper: it needs no test."""
         self._out.committed.send(peer, self._answer(peer, nym, question, now))
-        return question.flags
 
     def _answer(self, peer: PeerId, nym: AuthorId | None, question: Replay, now: float) -> Replayed:
         asker = self._asker(AuthorId(peer) if nym is None else nym, now)
@@ -558,26 +541,20 @@ class ReplayServer:
         asker.left -= 1.0
         asker.told = False
         try:
-            found = self._find(question)
-            return self._checked(peer, nym, question, found)
+            return self._checked(peer, nym, question, self._find(question))
         except StoreError as error:
             self._record(peer, Reason.NO_STORAGE, str(error)[:100])
             return self._code(question, Code.INTERNAL_ERROR)
-
-    def _find(self, question: Replay) -> Found | None:
-        if question.fragment is not None:
-            return self._fragments.get(question.fragment)
-        return self._fragments.get_at(question.message, question.offset)
 
     def _checked(self, peer: PeerId, nym: AuthorId | None, question: Replay, found: Found | None) -> Replayed:
         if found is None:
             return self._code(question, Code.NOT_FOUND)
         head = found.head
-        yes = Verdict.YES.name
-        verdict = yes if nym is None else self._membership.test(nym, head.message, head.generation).name
-        if verdict == yes or (nym is not None and is_farewell(head, nym)):
+        yes = Verdict.YES
+        verdict = yes if nym is None else self._membership.test(nym, head.message, head.generation)
+        if verdict is yes or (nym is not None and is_farewell(head, nym)):
             return Replayed(self._place, question.request, Code.OK, found.unit, found.card)
-        if verdict == Verdict.NO.name:
+        if verdict is Verdict.NO:
             self._record(peer, Reason.NOT_A_MEMBER, f"replay of fragment {head.fragment}")
             return self._code(question, Code.ACCESS_DENIED)
         self._record(peer, Reason.MISSING_DEPENDENCY, f"generation {head.generation} is not known")

@@ -1,16 +1,16 @@
-"""Fragments of messages: their clear heads, how messages are cut into them, and their numbers.
+"""Fragments of messages: their clear heads, the cutting of messages into them, and their numbers.
 
-The head is what those who carry a fragment must read (docs/adr/0018-places.md). Toth 2013, section 3.4, has
-these fields in a header of its own; here they are the event's `clear`, so that one signature covers them
-together with the body.
+The head has the fields that relays must read (docs/adr/0018-places.md). Toth 2013, section 3.4, has these
+fields in a header of its own; here they are the event's `clear`, so that one signature covers them together
+with the body.
 
 Messages are cut into pieces while they are still being written. A piece leaves as soon as it is full, so the
 first may leave long before the body ends. Open messages take turns piece by piece: a small one gets in
 between the pieces of a large one.
 
 The voice of a place numbers fragments, messages, generations and distances of state. The generation is read
-when a fragment is sent, not when its message began: what follows a removal is closed to whoever was removed,
-also the rest of a message that is under way (decision 0018).
+when a fragment is sent, not when its message began: fragments after a removal are closed to the removed
+guest, also the rest of a message that is under way (decision 0018).
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ from linnet.core.reasons import Reason
 from linnet.event.event import Event
 
 FRAGMENT = "fragment"
-"""The kind of such an event."""
+"""The event kind of fragments."""
 
 PIECE_BYTES = 60 * 1024
-"""Most bytes of a message in one fragment: with head, signature and card it stays below 64 KiB."""
+"""The most bytes of a message in one fragment: with head, signature and card it stays below 64 KiB."""
 
 
 SEALED_BYTES = 36
-"""What encryption adds to each piece: `linnet.places.sealed.fragment_crypto`."""
+"""The bytes that encryption adds to each piece: `linnet.places.sealed.epoch_keys`."""
 HELD_PIECES = 16
-"""Pieces of one message that wait to be taken; whoever writes faster has to wait."""
+"""The pieces of one message that may wait to be taken; a faster writer has to wait."""
 OPEN_MESSAGES = 256
-"""Messages that may be open at once."""
+"""The most messages open at once."""
 FIRST_TERM = 1
-"""The term that is opened behind nothing."""
+"""The first term, which is opened after no fragment."""
 
 
 class Flag(IntFlag):
-    """What a fragment is in its message."""
+    """The flags of a fragment."""
 
     FIRST = 1
     LAST = 2
     STATE = 4
-    """Its message changes state."""
+    """The fragment's message changes state."""
     HASH = 8
-    """Its message carries the hash of the whole state."""
+    """The fragment's message carries the hash of the whole state."""
     OPENING = 16
-    """It opens a term."""
+    """The fragment opens a term."""
     KEYS = 32
-    """Its message tells keys to devices, each sealed to one; nothing of it is for applications."""
+    """The fragment's message brings keys to devices, each sealed to one; it is not for applications."""
     SEALED = 64
-    """Its body is ciphertext, for guests alone."""
+    """The fragment's body is ciphertext, for guests alone."""
 
 
 # The same as plain numbers: looked at several times for each fragment, and enums are slow there.
@@ -72,52 +72,52 @@ class Change(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, g
     nym: WireAuthorId
     joins: bool
     effective_since: Count
-    """The first message that is open to whoever joins; 0 with a part."""
+    """The first message that is open to the new guest; 0 with a part."""
     roll: Annotated[bytes, Meta(min_length=32, max_length=32)] | None = None
-    """The hash of all membership that is in force with this change, so that a newcomer may be told that by
-    anybody; None: who speaks does not know all of it."""
+    """The hash of all membership in force with this change, so that a newcomer may get that from any peer;
+    None: the voice does not know all of it."""
 
 
 class Cut(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """Where a term begins: behind this fragment of the term before. Numbers go on from there."""
+    """Where a term begins: after this fragment of the term before. Numbers go on from there."""
 
     term: Count
     fragment: Count
     message: Count
     head: WireEventId
-    """The fragment itself, by the id of its event."""
+    """The event id of that fragment."""
 
 
 class Head(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """The place of one fragment in everything that is said in a place."""
+    """The position of one fragment among all that is said in a place, and its flags."""
 
     term: Count
     fragment: Count
-    """Grows by one from fragment to fragment, from 0 on: what gaps are found by."""
+    """The number of the fragment, which grows by one from 0 on and so shows gaps."""
     message: Count
-    """Grows by one from message to message, from 1 on."""
+    """The number of the message, which grows by one from 1 on."""
     offset: Count
-    """Bytes of the message before this piece."""
+    """The bytes of the message before this piece."""
     generation: Count
-    """Grows by one behind every removal."""
+    """The generation, which grows by one after every removal."""
     flags: Annotated[int, Meta(ge=0, le=127)]
     change: Change | None = None
     cut: Cut | None = None
-    """With `OPENING`, except in the very first term."""
+    """The cut of an `OPENING`, except in the very first term."""
 
     @property
     def overhead(self) -> int:
-        """Bytes of the body that are not of the message."""
+        """The bytes of the body that are not of the message."""
         return SEALED_BYTES if self.flags & SEALED else 0
 
     @property
     def is_first(self) -> bool:
-        """Whether its message begins here."""
+        """Whether the message begins here."""
         return self.flags & FIRST != 0
 
     @property
     def is_last(self) -> bool:
-        """Whether its message ends here."""
+        """Whether the message ends here."""
         return self.flags & LAST != 0
 
 
@@ -126,12 +126,12 @@ _decoder = msgspec.msgpack.Decoder(Head)
 
 
 def encode_head(head: Head) -> bytes:
-    """The bytes of `clear`."""
+    """Return a head as the bytes of `clear`."""
     return _encode(head)
 
 
 def head_of(event: Event) -> Head:
-    """The head of a checked event; `InvalidEvent` if it has none, or one that contradicts itself."""
+    """Return the head of a checked event; `InvalidEvent` if it has none, or one that contradicts itself."""
     if event.kind != FRAGMENT or event.tail.clear is None or event.tail.key is not None:
         raise InvalidEvent(Reason.MALFORMED, "no fragment of a place")
     if event.seq is None:
@@ -190,7 +190,7 @@ class Piece(NamedTuple):
     """Bytes of one message that fit into one fragment."""
 
     message: int
-    """As `Fragmenter.open` called it."""
+    """The number that the caller gave to `Fragmenter.open`."""
     offset: int
     data: bytes
     is_first: bool
@@ -198,7 +198,7 @@ class Piece(NamedTuple):
 
     @property
     def flags(self) -> int:
-        """Its part of the flags in the head."""
+        """The flags that the piece adds to the head."""
         return (FIRST if self.is_first else 0) | (LAST if self.is_last else 0)
 
 
@@ -211,11 +211,11 @@ class _Open:
         self.begun = False
         self.finished = False
         self.flushed = 0
-        """Bytes at the front that go even if they fill no piece."""
+        """Bytes at the front that leave even if they fill no piece."""
 
 
 class Fragmenter:
-    """All messages that are being sent, in turn."""
+    """Cuts the open messages into pieces, in turn."""
 
     def __init__(self, piece_bytes: int = PIECE_BYTES, held_pieces: int = HELD_PIECES) -> None:
         self._piece = piece_bytes
@@ -226,7 +226,7 @@ class Fragmenter:
         return len(self._open)
 
     def open(self, message: int) -> None:
-        """Begin a message under a number of the caller's; `Refused` if it, or too much, is open."""
+        """Open a message under the caller's number; `Refused` if it, or too many, are open."""
         if message in self._open:
             raise Refused(Reason.IN_USE, f"message {message} is open already")
         if len(self._open) >= OPEN_MESSAGES:
@@ -234,38 +234,37 @@ class Fragmenter:
         self._open[message] = _Open()
 
     def reopen(self, message: int, offset: int) -> None:
-        """Go on with a message of which so many bytes were sent before we stopped."""
+        """Open a message again after a restart, with this many bytes sent already."""
         self.open(message)
         self._open[message].offset = offset
         self._open[message].begun = True
 
     def room(self, message: int) -> int:
-        """Bytes that this message takes now before pieces have to be taken."""
+        """Return the bytes that this message can take before pieces have to be taken."""
         return self._most - len(self._writable(message).data)
 
     def feed(self, message: int, data: bytes) -> None:
-        """More of the body; `Refused` with ``queue_full`` if it is more than there is room for."""
+        """Add to the body; `Refused` with ``queue_full`` if there is no room for the data."""
         entry = self._writable(message)
         if len(entry.data) + len(data) > self._most:
             raise Refused(Reason.QUEUE_FULL, f"message {message} has {len(entry.data)} bytes waiting")
         entry.data += data
 
     def flush(self, message: int) -> None:
-        """Let what is there go, though it fills no piece: the rest may take long."""
+        """Let the waiting bytes leave, though they fill no piece: the rest may take long."""
         entry = self._writable(message)
         entry.flushed = len(entry.data)
 
     def finish(self, message: int) -> None:
-        """The body ends here."""
+        """End the body here."""
         self._writable(message).finished = True
 
-    def abandon(self, message: int) -> int:
-        """Forget a message, as when the term ends; the bytes that were not sent."""
-        entry = self._open.pop(message, None)
-        return 0 if entry is None else len(entry.data)
+    def abandon(self, message: int) -> None:
+        """Forget a message, as when the term ends."""
+        self._open.pop(message, None)
 
     def take(self) -> Piece | None:
-        """The next piece: of the message whose turn it is; None if nothing can leave now."""
+        """Return the next piece, of the message whose turn it is; None if nothing can leave now."""
         for message, entry in self._open.items():
             if entry.finished or entry.flushed or len(entry.data) >= self._piece:
                 return self._cut(message, entry)
@@ -292,19 +291,19 @@ class Fragmenter:
 
 
 class Standing(Struct, frozen=True, gc=False):
-    """How far the numbers of a place have come, as its store knows; the defaults are an empty place."""
+    """The highest numbers of a place, as its store knows; the defaults are an empty place."""
 
     fragment: int = -1
-    """The last one."""
+    """The last fragment."""
     message: int = 0
-    """The highest one that began."""
+    """The highest message that began."""
     generation: int = 0
-    """Of the next fragment."""
+    """The generation of the next fragment."""
     term: int = 0
     state: int = 0
     """The last message that changed state; 0: none."""
     head: EventId | None = None
-    """The last fragment, by its event."""
+    """The event of the last fragment."""
 
 
 class Message(Struct, frozen=True, gc=False):
@@ -313,12 +312,12 @@ class Message(Struct, frozen=True, gc=False):
     number: int
     flags: int
     delta: int | None = None
-    """To the message that changed state before; 0: state begins anew; None: it changes no state."""
+    """The distance to the last message that changed state; 0: state begins anew; None: no change of state."""
     change: Change | None = None
 
 
 class Numbering:
-    """The counters of a place while this device is its voice; they go on from what the store has."""
+    """The counters of a place while this device is its voice; they go on from those in the store."""
 
     def __init__(self, standing: Standing) -> None:
         self._next = standing.fragment + 1
@@ -332,16 +331,16 @@ class Numbering:
 
     @property
     def standing(self) -> Standing:
-        """How far it has come; without the event of the last fragment, which is not known here."""
+        """The highest numbers so far; without the event of the last fragment, which is not known here."""
         return Standing(self._next - 1, self._message, self._generation, self._term, self._state)
 
     @property
     def under_way(self) -> tuple[int, ...]:
-        """Messages that began and have not ended."""
+        """The messages that began and have not ended."""
         return tuple(self._open)
 
     def open_term(self, last: Standing) -> tuple[int, ...]:
-        """The next term begins behind this; the first fragment from now on opens it.
+        """Begin the next term after this standing, opened by the next fragment.
 
         Returns the messages that were under way: they cannot go on, and are to be said again.
         """
@@ -359,25 +358,25 @@ class Numbering:
         return left
 
     def begin(self, *, state: bool = False, reset: bool = False, hashed: bool = False) -> Message:
-        """A message with the next number."""
+        """Begin a message with the next number."""
         return self._begin(state, reset, hashed, None)
 
     def begin_keys(self) -> Message:
-        """A message that tells keys."""
+        """Begin a message that brings keys."""
         return self._begin(False, False, False, None, KEYS)
 
-    def begin_join(self, nym: AuthorId, since: int | None = None, *, hashed: bool = True) -> Message:
-        """The notice that somebody came in; `since` is the first message open to them, else this one.
+    def begin_join(self, nym: AuthorId, since: int | None = None) -> Message:
+        """Begin the notice that a guest came in; `since` is the first message open to them, else this one.
 
-        With the hash of the state, for whoever is new: so it is a state message, if one that changes nothing.
+        It carries the hash of the state, for the newcomer: so it is a state message, but changes nothing.
         """
         number = self._message + 1
         if since is not None and not 0 <= since <= number:
             raise Refused(Reason.NOT_ALLOWED, f"message {number} cannot open what is after it")
-        return self._begin(hashed, False, hashed, Change(nym, True, number if since is None else since))
+        return self._begin(True, False, True, Change(nym, True, number if since is None else since))
 
     def begin_part(self, nym: AuthorId) -> Message:
-        """The notice that somebody left: the generation grows behind it."""
+        """Begin the notice that a guest left: the generation grows after it."""
         return self._begin(False, False, False, Change(nym, False, 0))
 
     def _begin(
@@ -399,13 +398,13 @@ class Numbering:
         return message
 
     def reopen(self, number: int, flags: int) -> None:
-        """A message that began before we stopped is under way again; `Refused` if its term is over."""
+        """Take up a message that began before we stopped; `Refused` if its term is over."""
         if self._opening or not self._term:
             raise Refused(Reason.STALE, f"message {number} was cut with its term: say it again")
         self._open[number] = Message(number, flags & (STATE | HASH))
 
     def head(self, number: int, piece: Piece, sealed: bool = False) -> Head:
-        """The head of a piece that is sent now; every one is for one fragment, in the order of the calls."""
+        """Return the head of a piece that is sent now; call it once for each fragment, in their order."""
         message = self._open.get(number)
         if message is None:
             raise Refused(Reason.UNKNOWN, f"message {number} is not under way")

@@ -1,14 +1,14 @@
-"""What a guest says to the host: in pieces, sealed to the device that speaks, signed for this place.
+"""Requests of a guest to the host: in pieces, sealed to the voice's device, signed for this place.
 
-Those who pass a request on read who sends it, not what it says. It is sealed by HPKE (RFC 9180) to the X25519
-form of the voice's Ed25519 device key, which every guest has from the voice's card: nothing has to be
-published, renewed or asked for first. That one key may serve both uses is shown by Thormarker (*On using the
-same key pair for Ed25519 and an X25519 based KEM*, 2021). There is no forward secrecy: whoever gets the
-device's key later reads what was recorded.
+Relays can read who sends a request, not what it says. It is sealed by HPKE (RFC 9180) to the X25519 form of
+the voice's Ed25519 device key, which every guest has from the voice's card: nothing has to be published,
+renewed or asked for first. That one key may serve both uses is shown by Thormarker (*On using the same key
+pair for Ed25519 and an X25519 based KEM*, 2021). There is no forward secrecy: an attacker who gets the
+device's key later can read recorded requests.
 
-At the voice's device pieces are put together, heard once, and answered by a signed receipt. What was heard is
-written down for each device, so that a request which somebody recorded and plays again gets the same receipt
-and is not heard twice, also after a restart.
+The voice's device joins the pieces, handles each request once, and answers with a signed receipt. The answers
+are stored for each device, so that a recorded and replayed request gets the same receipt and is not handled
+twice, also after a restart.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from linnet.places.messages import Heard, Talk
 from linnet.trace.records import Kind, Record
 
 TALK_PIECE = 61_000
-"""Bytes of a request in each piece but the last."""
+"""The bytes of a request in each piece but the last."""
 WAITING = 64
-"""Requests of ours that wait for a receipt."""
+"""The most requests of ours that wait for a receipt."""
 
 _TALK_TAG = b"linnet/place/talk/1"
 _HEARD_TAG = b"linnet/place/heard/1"
@@ -40,9 +40,9 @@ _SEAL_TAG = b"linnet/place/sealed/1"
 _encode = msgpack.Encoder().encode
 SPACE = "place/heard"
 OPEN_EACH = 4
-"""Requests of one guest's device that may be incomplete at once."""
+"""The most incomplete requests of one guest's device."""
 HEARD_EACH = 64
-"""Receipts that are remembered for one device; what is older than all of them counts as stale."""
+"""The receipts that are remembered for one device; a request older than all of them counts as stale."""
 PATIENCE = 60.0
 """Seconds without a piece after which an incomplete request is given up."""
 
@@ -52,7 +52,7 @@ def _bound(talk: tuple[TopicId, PeerId, PeerId, int, int, bool]) -> bytes:
 
 
 def seal_piece(key: SigningKey, talk: Talk, data: bytes, entropy: Entropy) -> Talk:
-    """A piece with its data sealed to `talk.to`, and signed."""
+    """Return a piece with its data sealed to `talk.to`, and signed."""
     try:
         public = crypto_sign_ed25519_pk_to_curve25519(talk.to)
     except (SodiumError, ValueError) as error:
@@ -64,20 +64,20 @@ def seal_piece(key: SigningKey, talk: Talk, data: bytes, entropy: Entropy) -> Ta
 
 
 def check_piece(talk: Talk) -> None:
-    """Raise `RemoteError` unless the card's device signed it. Says nothing of the card."""
+    """Raise `RemoteError` unless the card's device signed the piece. Does not check the card."""
     fields = (talk.place, talk.card, talk.to, talk.request, talk.offset, talk.last, talk.sealed)
     verify(talk.card.device_key, _TALK_TAG + _encode(fields), talk.sig)
 
 
 def open_piece(key: SigningKey, talk: Talk) -> bytes:
-    """What was sealed to this device; `RemoteError` with ``undecryptable`` if it does not open."""
+    """Return the data sealed to this device; `RemoteError` with ``undecryptable`` if it does not open."""
     secret = crypto_sign_ed25519_sk_to_curve25519(key.seed + key.public)
     about = (talk.place, talk.card.device_key, talk.to, talk.request, talk.offset, talk.last)
     return hpke_open(secret, _SEAL_TAG, talk.sealed, _bound(about))
 
 
 def sign_heard(key: SigningKey, place: TopicId, device: PeerId, request: int, reason: Reason | None) -> Heard:
-    """A receipt of the voice's device."""
+    """Return a receipt signed by the voice's device."""
     fields = (place, device, request, reason)
     return Heard(*fields, key.sign(_HEARD_TAG + _encode(fields)))
 
@@ -89,7 +89,7 @@ def check_heard(heard: Heard, voice: PeerId) -> None:
 
 
 class RequestSender:
-    """Requests of one device of ours, kept until the voice has them."""
+    """The requests of this device, kept until the voice has them."""
 
     def __init__(
         self,
@@ -106,17 +106,17 @@ class RequestSender:
         self._config = config
         self._entropy = entropy
         self.next_request = next_request
-        """To be kept over restarts: a number is used once."""
+        """The number of the next request, to be kept over restarts: a number is used once."""
         self._waiting: dict[int, tuple[PeerId, bytes]] = {}
         self._bytes = 0
 
     @property
     def waiting(self) -> tuple[int, ...]:
-        """Requests without a receipt, the oldest first."""
+        """The requests without a receipt, the oldest first."""
         return tuple(self._waiting)
 
     def say(self, voice: PeerId, body: bytes) -> tuple[int, list[Talk]]:
-        """A new request: its number and its pieces; `Refused` if it is too long, or too much waits."""
+        """Begin a request; return its number and pieces. `Refused` if it is too long, or too many wait."""
         if len(body) > self._config.talk_bytes:
             raise Refused(Reason.TOO_LARGE, f"{len(body)} bytes, {self._config.talk_bytes} at most")
         if len(self._waiting) >= WAITING or self._bytes + len(body) > 4 * self._config.talk_bytes:
@@ -128,7 +128,7 @@ class RequestSender:
         return request, self._pieces(request)
 
     def again(self, request: int, voice: PeerId | None = None) -> list[Talk]:
-        """The pieces once more: nobody answered, or another device is the voice now."""
+        """Return the pieces once more, after a timeout or for another device that is the voice now."""
         entry = self._waiting.get(request)
         if entry is None:
             raise Refused(Reason.UNKNOWN, f"request {request} does not wait")
@@ -137,7 +137,7 @@ class RequestSender:
         return self._pieces(request)
 
     def heard(self, heard: Heard) -> None:
-        """A receipt for us: the request waits no more. `RemoteError` if it is forged or not for us."""
+        """Take a receipt, so that its request waits no more. `RemoteError` if it is forged or not for us."""
         if heard.place != self._place or heard.device != self._card.device_key:
             raise RemoteError(Reason.SURPLUS, "a receipt for somebody else")
         entry = self._waiting.get(heard.request)
@@ -147,7 +147,7 @@ class RequestSender:
         self.give_up(heard.request)
 
     def give_up(self, request: int) -> None:
-        """Forget a request; whether it was heard stays unknown."""
+        """Forget a request; whether the host got it stays unknown."""
         entry = self._waiting.pop(request, None)
         if entry is not None:
             self._bytes -= len(entry[1])
@@ -164,7 +164,7 @@ class RequestSender:
 
 
 class Request(Struct, frozen=True, gc=False):
-    """All that a guest said."""
+    """A complete request of a guest."""
 
     nym: AuthorId
     device: PeerId
@@ -173,7 +173,7 @@ class Request(Struct, frozen=True, gc=False):
 
 
 class _Memory(Struct, array_like=True):
-    """Of one device: everything below `floor` is stale; above, what each request was answered."""
+    """The requests of one device: those below `floor` are stale, those above have their answers."""
 
     floor: int = 0
     heard: dict[int, Reason | None] = {}
@@ -213,14 +213,14 @@ class RequestReceiver:
 
     @property
     def held(self) -> int:
-        """Bytes of incomplete requests."""
+        """The bytes of incomplete requests."""
         return self._bytes
 
     def take(self, talk: Talk, now: float) -> Request | Heard | None:
-        """A piece. Returns the whole request, which is to be written down and `answer`ed in the same step;
-        the receipt of one that was heard before; None while pieces are missing.
+        """Take a piece of a request; `RemoteError` with the reason for all that is wrong.
 
-        `RemoteError` with the reason for all that is wrong.
+        Returns the complete request, which the caller has to store and `answer` in the same step; the receipt
+        of one that was answered before; None while pieces are missing.
         """
         if talk.place != self._place or talk.to != self._key.public:
             raise RemoteError(Reason.NOT_RESPONSIBLE, "a request to another place or device")
@@ -248,7 +248,7 @@ class RequestReceiver:
         return Request(talk.card.person, device, talk.request, body)
 
     def answer(self, request: Request, reason: Reason | None = None) -> Heard:
-        """The receipt of a request that was written down, or why it was not taken. It is remembered."""
+        """Return a receipt that a request was stored, or why it was not taken, and remember the answer."""
         memory = self._memory(request.device)
         memory.heard[request.request] = reason
         while len(memory.heard) > HEARD_EACH:
@@ -259,7 +259,7 @@ class RequestReceiver:
         return self._receipt(request.device, request.request, reason)
 
     def expire(self, now: float) -> list[Record]:
-        """Give up requests of which no piece came for long."""
+        """Give up incomplete requests without a piece for long; return records of them."""
         late = [key for key, each in self._open.items() if each.at + PATIENCE <= now]
         records = []
         for key in late:

@@ -1,15 +1,15 @@
-"""One voice at a time: the line of terms that follows from the openings that are known (decision 0018).
+"""One voice at a time: computes the line of terms from the known openings (decision 0018).
 
-A term is opened behind a fragment of the term before. Where two open the same term, the one whose person
-stands higher in the deed counts, then the smaller device id. The line is a function of the deed, the openings
-and the fragments that are held: in which order they came, and how often, makes no difference.
+A term is opened after a fragment of the term before. Where two open the same term, the one whose person ranks
+higher in the deed counts, then the smaller device id. The line is a function of the deed, the openings and
+the held fragments: their order of arrival, and repetitions, make no difference.
 
-What somebody in the deed can do with ill will: open a term behind an old fragment, which orphans what was
-said since; and open a term again that a lower rank spoke in. Neither is hidden, since openings are signed,
-and nothing is lost: what is orphaned stays known and its authors say it again. What they cannot do: skip
-terms (so these cannot be used up), go on from a fragment that nobody has (that waits for ever), speak in a
-term of another's, or say two things under one number unseen. Who is no longer in a newer deed opens
-nothing more; its old terms count where the deed names them, or the next term was built on them.
+What a malicious person in the deed can do: open a term after an old fragment, which orphans everything said
+since; and open a term again that a lower rank spoke in. Neither is hidden, since openings are signed, and
+nothing is lost: orphans are kept and their authors say them again. What they cannot do: skip terms (so these
+cannot be used up), go on from a fragment that nobody has (that waits for ever), speak in a term of another
+person, or use one number twice unseen. A person who is not in a newer deed opens nothing more; their old
+terms count where the deed names them, or the next term was built on them.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from linnet.places.deed import Deed
 from linnet.places.multicast.fragmentation import FIRST_TERM, Cut, Flag, Head
 
 AHEAD = 256
-"""Terms past the end of the line whose openings may wait."""
+"""The terms past the end of the line whose openings may wait."""
 EACH = 4
-"""Openings of one term by one device that are kept, those with the smallest ids: an honest one has one."""
+"""The openings of one term kept for one device, those with the smallest ids: an honest device has one."""
 
 
 class Spoken(Struct, frozen=True, gc=False):
-    """A fragment that is held: what a cut is compared with."""
+    """A fragment that is held, to compare a cut with."""
 
     term: int
     fragment: int
     message: int
     device: DeviceId
     seq: int | None = None
-    """Its number in the chain of its device."""
+    """The fragment's number in the chain of its device."""
 
 
 Held = Callable[[EventId], Spoken | None]
-"""The fragment of this event, if it is held."""
+"""Returns the fragment of an event; None if it is not held."""
 
 
 class Opening(Struct, frozen=True, array_like=True, gc=False):
@@ -57,8 +57,9 @@ class Opening(Struct, frozen=True, array_like=True, gc=False):
     device: DeviceId
     event: EventId
     seq: int | None = None
-    """Its number in the chain of its device: a device may have to open a term twice, behind other fragments,
-    and what it said in the one is not of the other. None: not known, as before version 0.2."""
+    """The fragment's number in the chain of its device: a device may have to open a term twice, after
+    different fragments, and its fragments in the one are not of the other. None: not known, as before version
+    0.2."""
 
 
 class Segment(Struct, frozen=True, gc=False):
@@ -66,38 +67,30 @@ class Segment(Struct, frozen=True, gc=False):
 
     opening: Opening
     end: int | None
-    """None: it is the last term, and goes on."""
+    """The last fragment; None: it is the last term, and goes on."""
 
 
 class Base(Struct, frozen=True, gc=False):
-    """Where the line begins for a newcomer who may not see the past: as told at the admission."""
+    """Where the line begins for a newcomer who may not see the past, as given at the admission."""
 
     term: int
     fragment: int
-    """The first one that it can see."""
-
-
-class Orphaned(Struct, frozen=True, gc=False):
-    """Fragments of one device in one term, from this number on, that are not in the line."""
-
-    term: int
-    device: DeviceId
-    first: int
+    """The first fragment that the newcomer can see."""
 
 
 class Shift(Struct, frozen=True, gc=False):
-    """The line is another now: what was applied behind this point is to be undone first."""
+    """A change of the line: everything applied after this point has to be undone first."""
 
     fragment: int
-    """The last one that stands; -1: none."""
+    """The last fragment that stands; -1: none."""
     message: int
-    """What began later does not stand; 0: nothing stands."""
+    """Messages that began later do not stand; 0: nothing stands."""
     anew: bool = False
-    """Whether the first term that we knew is another one now."""
+    """Whether the first term that we knew has been replaced."""
 
 
 class Where(Enum):
-    """Where a fragment stands."""
+    """Where a fragment stands in relation to the line."""
 
     IN_LINE = "in line"
     ORPHANED = "orphaned"
@@ -108,7 +101,7 @@ class Where(Enum):
 def opening_of(
     head: Head, person: AuthorId, device: DeviceId, event: EventId, seq: int | None = None
 ) -> Opening:
-    """The opening that this fragment is; `RemoteError` if it is none that can count."""
+    """Return the opening that this fragment is; `RemoteError` if it is none that can count."""
     if not head.flags & Flag.OPENING:
         raise RemoteError(Reason.MALFORMED, "no opening of a term")
     if not head.is_first:
@@ -129,14 +122,14 @@ class Terms:
     def __init__(
         self, deed: Deed, held: Held, base: Base | None = None, former: Iterable[AuthorId] = ()
     ) -> None:
-        """`former`: people whom an earlier deed named, so that their old terms may still count."""
+        """`former` are people in an earlier deed, so that their old terms may still count."""
         self._deed = deed
         self._held = held
         self._base = base
         self._former: dict[AuthorId, None] = dict.fromkeys(former)
         self._known: dict[int, dict[EventId, Opening]] = {}
         self._awaited: dict[EventId, int] = {}
-        """Fragments that cuts name and that are not held, with the lowest term that opens behind them."""
+        """Fragments that cuts name and that are not held, with the lowest term that opens after each."""
         self._line: list[Segment] = []
 
     @property
@@ -146,46 +139,46 @@ class Terms:
 
     @property
     def voice(self) -> Opening | None:
-        """Who speaks now; None if nobody has yet."""
+        """The opening of the present voice; None if nobody has spoken yet."""
         return self._line[-1].opening if self._line else None
 
     @property
     def awaited(self) -> tuple[EventId, ...]:
-        """Fragments to ask for, since openings name them."""
+        """The fragments to ask for, since openings name them."""
         return tuple(self._awaited)
 
     def awaits(self, event: EventId) -> bool:
-        """Whether an opening names this fragment, and it is not held."""
+        """Return whether an opening names this fragment, and it is not held."""
         return event in self._awaited
 
     @property
     def base(self) -> Base | None:
-        """Where the line begins for us; None: at its beginning."""
+        """Where the line begins for us; None: at its first term."""
         return self._base
 
     @property
     def is_adrift(self) -> bool:
-        """Whether the line was cut before where we came in: then it goes on where we cannot see."""
+        """Whether the line was cut before our entry: then it goes on where we cannot see it."""
         end = self._line[0].end if self._line else None
         return self._base is not None and end is not None and end < self._base.fragment
 
     @property
     def sought(self) -> list[int]:
-        """The numbers of these."""
+        """The numbers of the awaited fragments."""
         cuts = [each.cut for each in self.openings if each.cut is not None]
         return [cut.fragment for cut in cuts if cut.head in self._awaited]
 
     def knows(self, term: int, event: EventId) -> bool:
-        """Whether this opening is known, be it in the line or not."""
+        """Return whether this opening is known, be it in the line or not."""
         return event in self._known.get(term, {})
 
     @property
     def openings(self) -> Iterator[Opening]:
-        """All that are known, to be kept and offered again after a restart."""
+        """All known openings, to be stored and offered again after a restart."""
         return (each for term in sorted(self._known) for each in self._known[term].values())
 
     def offer(self, opening: Opening) -> Shift | None:
-        """An opening that was checked; what it changes. `RemoteError` if it cannot count."""
+        """Take a checked opening; return the change of the line. `RemoteError` if it cannot count."""
         if not self._deed.knew(opening.person) and opening.person not in self._former:
             raise RemoteError(Reason.NOT_A_PUBLISHER, "the deed does not let this person speak")
         if self._base is not None and opening.term < self._base.term:
@@ -201,8 +194,9 @@ class Terms:
         return self._settle(opening.term)
 
     def equivocated(self, opening: Opening) -> bool:
-        """Whether its device opened the same term twice behind the same fragment: a fault to be told,
-        whichever of them counts. Behind another one it may have to: the term before was lost to somebody."""
+        """Return whether the device opened the same term twice after the same fragment: a fault to be
+        reported, whichever of them counts. After another fragment it may have to, if the term before was lost
+        to another device."""
         row = self._known.get(opening.term, {})
         return any(
             (each.device, each.cut) == (opening.device, opening.cut) and each.event != opening.event
@@ -210,12 +204,12 @@ class Terms:
         )
 
     def arrived(self, event: EventId) -> Shift | None:
-        """A fragment is held now; if an opening waits for it, the line may change."""
+        """Note that a fragment is held now; return the change of the line if an opening waited for it."""
         term = self._awaited.get(event)
         return None if term is None else self._settle(term)
 
     def renew(self, deed: Deed) -> Shift | None:
-        """A newer deed; who is not in it any more opens nothing from now on."""
+        """Take a newer deed; people not in it open nothing from now on. Return the change of the line."""
         if deed.version <= self._deed.version:
             return None
         for person in (self._deed.host, *self._deed.cohosts):
@@ -224,7 +218,7 @@ class Terms:
         return self._settle(FIRST_TERM)
 
     def where(self, head: Head, device: DeviceId, seq: int | None = None) -> Where:
-        """Where a fragment of this device stands now; `seq`: its number in the chain of its device."""
+        """Return where a fragment of this device stands now; `seq`: its number in the chain of its device."""
         index = head.term - self._first_term
         if index < 0:
             return Where.ORPHANED  # before our time
@@ -238,17 +232,6 @@ class Terms:
         past = None if segment.end is not None else self._deed.past_term(segment.opening.event)
         end = segment.end if past is None else past.fragment
         return Where.IN_LINE if end is None or head.fragment <= end else Where.ORPHANED
-
-    def orphans(self) -> list[Orphaned]:
-        """What is known not to be in the line: behind cuts, and in terms that others won."""
-        found: list[Orphaned] = []
-        for segment in self._line:
-            voice = segment.opening
-            if segment.end is not None:
-                found.append(Orphaned(voice.term, voice.device, segment.end + 1))
-            losers = {each.device: each for each in self._ordered(voice.term) if each.device != voice.device}
-            found += [Orphaned(voice.term, device, 0) for device in losers]
-        return found
 
     @property
     def _first_term(self) -> int:
@@ -265,7 +248,7 @@ class Terms:
     def _settle(self, term: int) -> Shift | None:
         """Compute the line anew from this term on."""
         before = list(self._line)
-        # an opening by one who left may count by what is built on it: begin below its whole run
+        # an opening of a former speaker may count by what is built on it: begin below its whole run
         start = self._first_term if self._former else max(term, self._first_term)
         del self._line[start - self._first_term :]
         if self._line:
@@ -284,7 +267,8 @@ class Terms:
         term = self._first_term + len(self._line)
         ordered = self._ordered(term)
         if not self._line and self._base is not None:
-            # Behind what we cannot see a device that opened the term twice is believed its last word.
+            # Behind what we cannot see, the last opening of a device that opened the term twice is taken as
+            # right.
             ordered.sort(key=lambda each: (self._rank(each.person), each.device, -(each.seq or 0)))
         for each in ordered:
             if self._counts(each, vouched) and self._follows_line(each):
@@ -297,13 +281,13 @@ class Terms:
         return self._follows(opening, self._line[-1].opening)
 
     def _follows(self, opening: Opening, before: Opening) -> bool:
-        """Whether its cut names a fragment that this term's voice said in it."""
+        """Return whether the cut names a fragment that this term's voice said in it."""
         cut = opening.cut
         if cut is None or cut.term != before.term:
             return False
         base = self._base
         if base is not None and cut.term == base.term and cut.fragment < base.fragment:
-            return True  # before what we can see: by the word of who opens it
+            return True  # before what we can see: the opener is believed
         spoken = self._held(cut.head)
         return (
             spoken is not None
@@ -314,8 +298,8 @@ class Terms:
         )
 
     def _is_of(self, opening: Opening, seq: int | None) -> bool:
-        """Whether what its device said under this number of its chain is of this opening of the term, and not
-        of another that it had to make before or later."""
+        """Return whether the device's fragment with this number of its chain belongs to this opening of the
+        term, not to another one that it had to make before or later."""
         if seq is None or opening.seq is None:
             return True
         if seq < opening.seq:
@@ -324,7 +308,7 @@ class Terms:
         return not any(each.seq is not None and opening.seq < each.seq <= seq for each in others)
 
     def _vouched(self) -> dict[EventId, None]:
-        """Openings of people who left on which a term that counts is built, from the last term down."""
+        """Return openings of former speakers that a counting term is built on, from the last term down."""
         good: dict[EventId, None] = {}
         for term in sorted(self._known, reverse=True):
             above = [each for each in self._known.get(term + 1, {}).values() if self._counts(each, good)]
@@ -345,7 +329,7 @@ class Terms:
                     self._awaited.setdefault(each.cut.head, term)
 
     def _shift(self, before: list[Segment]) -> Shift | None:
-        """The last point that both lines have, if it is not the end of both."""
+        """Return the last point that both lines share, if they differ."""
         same = 0
         for old, new in zip(before, self._line, strict=False):
             if old.opening != new.opening:

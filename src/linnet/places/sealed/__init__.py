@@ -1,1 +1,1 @@
-"""Places for guests alone: what is said is encrypted, and the keys go to their devices."""
+"""Places for guests alone: messages are encrypted, and the keys go to their devices."""

@@ -1,45 +1,59 @@
-"""The keys of a sealed place: one for each epoch, and steps within it that lead forwards only.
+"""The keys of a sealed place, one for each epoch with steps that lead forwards only, and what they seal.
 
 An epoch begins with a key that nobody had before: behind every removal, and with every term. When
-somebody comes in the key takes a step, which everyone who has it computes alone: whoever is told the
-key of now cannot go back to what was said before (decision 0018). Keys are kept as long as the place
-is, since its history is. Labels separate one use of a key or a hash from all others, of groups too.
+a guest comes in the key takes a step, which everyone who has it computes alone: a guest with the
+present key cannot read what was said before (decision 0018). Keys are kept as long as the place is, since
+its history is. Labels separate one use of a key or a hash from all others, of groups too.
+
+Each fragment is encrypted under a key of its own, made from that of the epoch's step. The body of a fragment
+with the flag ``SEALED``::
+
+    epoch 8 · step u32 · guard 8 · ciphertext, with its tag of 16
+
+Bound are all other fields of the event, the head among them: place, author, device, number in the chain,
+term, fragment, message, offset, generation, flags. Lengths are not hidden: offsets count them.
 """
 
 from __future__ import annotations
 
 import hmac
 import struct
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from linnet.core.errors import MalformedMessage, RemoteError, StoreError
 from linnet.core.ids import TopicId
+from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
+from linnet.event.event import Event, Spot, Tail
 from linnet.groups.labels import fields
+from linnet.groups.message_keys import MessageKey, derive_key
 from linnet.groups.primitives import KEY_BYTES, Hidden, expand
+from linnet.places.multicast.fragmentation import SEALED_BYTES
 
 _PREFIX = b"linnet/sealed-place/1/"
 
 PIECE_LABEL = _PREFIX + b"piece"
-"""Key and nonce of one fragment."""
+"""The label to derive the key and nonce of one fragment."""
 STEP_LABEL = _PREFIX + b"step"
-"""The key of the next step of an epoch."""
+"""The label to derive the key of the next step of an epoch."""
 BOX_LABEL = _PREFIX + b"box"
-"""Keys on their way from the voice to one device."""
+"""The label of keys on their way from the voice to one device."""
 PARTY_LABEL = _PREFIX + b"party"
-"""The voice's device, where a guest's prekeys note who used them."""
+"""The label of the voice's device, as the party that used a guest's prekeys."""
 
 LABELS = (PIECE_LABEL, STEP_LABEL, BOX_LABEL, PARTY_LABEL)
 EPOCH_BYTES: Final = 8
 STEPS: Final = 65_536
-"""Steps of one epoch; then another one begins. It bounds the work that a fragment can ask for."""
+"""The most steps of one epoch; then another begins. It bounds the work that a fragment can ask for."""
 TOLD: Final = struct.Struct(">8sIQ32s")
-"""A key as it is told: epoch, step, first message, key."""
+"""The wire form of a key: epoch, step, first message, key."""
 
+T = TypeVar("T")
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -47,18 +61,27 @@ class EpochKey(Hidden, frozen=True):
     """The key of one step of one epoch."""
 
     epoch: bytes
-    """Random, so that voices need not agree about numbers."""
+    """The id of the epoch, random, so that voices need not agree about numbers."""
     step: int
     message: int
-    """The first one that it may have sealed, at any step."""
+    """The first message that the key may have sealed, at any step."""
     key: bytes
 
 
 _decode = msgspec.msgpack.Decoder(EpochKey)
 
 
+def read_secret(decoder: msgspec.msgpack.Decoder[T], raw: bytes, what: str) -> T:
+    """Return a secret of our own store; `StoreError` if it cannot be read."""
+    try:
+        return decoder.decode(raw)
+    except msgspec.DecodeError:
+        # Without the message: the unreadable data are a secret.
+        raise StoreError(f"{what} cannot be read") from None
+
+
 def at_step(known: EpochKey, step: int) -> EpochKey | None:
-    """The key of a later step; None if that is not ours to know, or no step."""
+    """Return the key of a later step; None if we cannot know it, or there is no such step."""
     if not known.step <= step < STEPS:
         return None
     key = known.key
@@ -68,12 +91,12 @@ def at_step(known: EpochKey, step: int) -> EpochKey | None:
 
 
 def pack_key(key: EpochKey) -> bytes:
-    """A key as it goes to a device, sealed."""
+    """Return a key in its wire form, to be sealed to a device."""
     return TOLD.pack(key.epoch, key.step, key.message, key.key)
 
 
 def unpack_keys(payload: bytes) -> list[EpochKey]:
-    """The keys that were told; `MalformedMessage` if that is not what it is."""
+    """Return the keys from their wire form; `MalformedMessage` if the payload is not of that form."""
     if len(payload) % TOLD.size:
         raise MalformedMessage(f"keys of {len(payload)} bytes")
     found = [EpochKey(epoch, step, message, key) for epoch, step, message, key in TOLD.iter_unpack(payload)]
@@ -83,20 +106,22 @@ def unpack_keys(payload: bytes) -> list[EpochKey]:
 
 
 class Ring:
-    """The keys of one place that this device has: of each epoch the earliest step."""
+    """The keys of one place that this device has: the earliest known step of each epoch."""
 
     def __init__(self, place: TopicId, cells: Cells) -> None:
         self._cells = cells
         self._space = f"place epoch {place.hex()}"
-        self._keys: dict[bytes, EpochKey] = {key: _kept(raw) for key, raw in cells.scan(self._space)}
+        self._keys: dict[bytes, EpochKey] = {
+            key: read_secret(_decode, raw, "a key of a sealed place") for key, raw in cells.scan(self._space)
+        }
         self._latest: dict[bytes, EpochKey] = {}
-        """Of each epoch the step that was computed last: messages come more or less in order."""
+        """The last computed step of each epoch: messages come more or less in order."""
 
     def __len__(self) -> int:
         return len(self._keys)
 
     def add(self, told: EpochKey) -> bool:
-        """Keep a key; whether it opens more than before. `RemoteError` if it contradicts what is known."""
+        """Keep a key; return whether it opens more than before. `RemoteError` if it contradicts another."""
         known = self._keys.get(told.epoch)
         if known is not None:
             first, later = (told, known) if told.step < known.step else (known, told)
@@ -111,7 +136,7 @@ class Ring:
         return True
 
     def find(self, epoch: bytes, step: int) -> EpochKey | None:
-        """The key of a step, if we can compute it."""
+        """Return the key of a step, if we can compute it."""
         known = self._latest.get(epoch)
         if known is None or known.step > step:
             known = self._keys.get(epoch)
@@ -121,13 +146,43 @@ class Ring:
         return found
 
     def all(self) -> list[EpochKey]:
-        """All of them, each at the earliest step, in the order in which they came into use."""
+        """Return all keys, each at the earliest step, in the order in which they came into use."""
         return sorted(self._keys.values(), key=lambda each: (each.message, each.epoch))
 
 
-def _kept(raw: bytes) -> EpochKey:
-    try:
-        return _decode.decode(raw)
-    except msgspec.DecodeError:
-        # Without the message: what could not be read is a secret.
-        raise StoreError("a key of a sealed place cannot be read") from None
+_SEALED = struct.Struct(">8sI8s")
+_GUARD_BYTES = 8
+_NUMBERS = struct.Struct(">IQ")
+
+
+class Prefix(Struct, frozen=True):
+    """The fields before the ciphertext."""
+
+    epoch: bytes
+    step: int
+    guard: bytes
+
+
+def read_prefix(body: bytes) -> Prefix:
+    """Return the prefix that names a piece's key; `MalformedMessage` if the piece is too short."""
+    if len(body) < SEALED_BYTES:
+        raise MalformedMessage(f"a sealed piece of {len(body)} bytes")
+    return Prefix(*_SEALED.unpack_from(body))
+
+
+def seal_piece(tail: Tail, spot: Spot, key: EpochKey, entropy: Entropy) -> Tail:
+    """Return the next event of our chain with its body encrypted."""
+    guard = entropy(_GUARD_BYTES)
+    sealed = _derive(key, spot, guard).seal(tail.body, spot, tail)
+    return replace(tail, body=_SEALED.pack(key.epoch, key.step, guard) + sealed)
+
+
+def open_piece(event: Event, prefix: Prefix, key: EpochKey) -> bytes:
+    """Return the plain bytes of a piece; `RemoteError` with ``undecryptable`` if it does not open."""
+    opens = _derive(key, event, prefix.guard)
+    return opens.open(event.body[_SEALED.size :], event)
+
+
+def _derive(key: EpochKey, spot: Spot | Event, guard: bytes) -> MessageKey:
+    number = _NUMBERS.pack(key.step, spot.seq or 0)
+    return derive_key(key.key, PIECE_LABEL, spot.topic, spot.author, spot.device, key.epoch, number, guard)

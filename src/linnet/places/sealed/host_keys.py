@@ -1,8 +1,8 @@
-"""The voice of a sealed place: its epochs, what it seals, and whom it tells the keys.
+"""The keys of the voice in a sealed place: its epochs, the sealing, and the messages of keys to guests.
 
-Everything is in cells before a fragment leaves, in the transaction that has the fragment. After a crash
-the voice goes on in its epoch; the number of a fragment in its chain is never used again, and each has
-its own key.
+Everything is in cells before a fragment leaves, in the same transaction as the fragment. After a crash the
+voice goes on in its epoch; the number of a fragment in its chain is never used again, and each has its own
+key.
 """
 
 from __future__ import annotations
@@ -13,26 +13,33 @@ import msgspec
 from msgspec.structs import replace
 
 from linnet.core.errors import Refused, RemoteError, StoreError
-from linnet.core.ids import AuthorId, EventId, TopicId
+from linnet.core.ids import AuthorId, EventId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.delivery.context import Context
-from linnet.event.event import Tail
-from linnet.groups.ids import Device
+from linnet.event.event import Spot, Tail
+from linnet.groups.labels import Device
 from linnet.groups.prekeys import decode_bundle
 from linnet.groups.primitives import KEY_BYTES, Hidden, KeyPair, key_pair
 from linnet.places.channel.fragment_store import Fragments
 from linnet.places.multicast.fragmentation import Flag
-from linnet.places.sealed.epoch_keys import EPOCH_BYTES, STEPS, EpochKey, Ring
-from linnet.places.sealed.fragment_crypto import Spot, read_prefix, seal_piece
+from linnet.places.sealed.epoch_keys import (
+    EPOCH_BYTES,
+    STEPS,
+    EpochKey,
+    Ring,
+    read_prefix,
+    read_secret,
+    seal_piece,
+)
 from linnet.places.sealed.key_boxes import LONGEST, Box, Readers, Spoken, encode_boxes, seal_box
 from linnet.trace.records import Kind, Record
 
 _PRESENT = "place sealing"
 _LOOK = 64
-"""Messages that are looked at to find the key of one."""
+"""The messages that are looked at to find the key of one."""
 MOST_KEYS = 65_535
-"""Keys for one device in one message: the newest."""
+"""The most keys for one device in one message: the newest."""
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -50,28 +57,29 @@ _decode = msgspec.msgpack.Decoder(Present)
 
 
 class HostKeys:
-    """What this device needs to seal in one place, if it is its voice."""
+    """The keys with which this device seals in one place, if it is its voice."""
 
-    def __init__(self, place: TopicId, context: Context, fragments: Fragments, ring: Ring) -> None:
-        self._place = place
+    def __init__(self, context: Context, fragments: Fragments, ring: Ring) -> None:
         self._context = context
         self._fragments = fragments
         self._ring = ring
         self._me = Device(context.author, context.device)
         self._cells: Cells = context.store.cells
-        self.readers = Readers(place, self._cells)
-        kept = self._cells.get(_PRESENT, place)
-        self._present = None if kept is None else _kept(kept)
+        self.readers = Readers(fragments.place, self._cells)
+        kept = self._cells.get(_PRESENT, fragments.place)
+        self._present = (
+            None if kept is None else read_secret(_decode, kept, "the keys of the voice of a sealed place")
+        )
         self.noted: list[Record] = []
-        """What has to be written down; whoever speaks takes it."""
+        """Records to be written by `Host`, which empties the list."""
 
     def is_due(self, term: int, generation: int) -> bool:
-        """Whether a new epoch has to begin before the next fragment: a removal, or another term."""
+        """Return whether an epoch has to begin before the next fragment: after a removal, in a new term."""
         present = self._present
         return present is None or (present.term, present.generation) != (term, generation)
 
     def begin(self, term: int, generation: int, message: int) -> None:
-        """Begin an epoch that nobody has the key of; `message` is the first that may be in it."""
+        """Begin an epoch whose key nobody has; `message` is the first that may be in it."""
         entropy = self._context.entropy
         identity = key_pair(entropy) if self._present is None else self._present.identity
         key = EpochKey(entropy(EPOCH_BYTES), 0, message, entropy(KEY_BYTES))
@@ -79,7 +87,7 @@ class HostKeys:
         self._keep(Present(identity, term, generation, key.epoch, 0))
 
     def step(self) -> None:
-        """Somebody comes in: the key of what follows does not open what was before."""
+        """Step the key for a newcomer: the key from now on does not open earlier messages."""
         present = self._begun()
         if present.step + 1 >= STEPS:
             self.end_epoch()
@@ -87,19 +95,19 @@ class HostKeys:
         self._keep(replace(present, step=present.step + 1))
 
     def end_epoch(self) -> None:
-        """Before anything else is said an epoch is to begin, with a key for everyone."""
+        """End the epoch: before anything else is said, another begins with a key for everyone."""
         if self._present is not None:
             self._keep(replace(self._present, term=0))
 
     def seal(self, tail: Tail, seq: int, prev: EventId | None) -> Tail:
-        """The next event of our chain, its body encrypted."""
-        spot = Spot(self._place, *self._me, seq, prev)
+        """Return the next event of our chain, its body encrypted."""
+        spot = Spot(self._fragments.place, *self._me, seq, prev)
         return seal_piece(tail, spot, self._key(), self._context.entropy)
 
     # Keys for others.
 
     def learn(self, device: Device, prekeys: bytes) -> bool:
-        """A device gave prekeys; whether they are news. Ones that cannot be used are written down."""
+        """Learn the prekeys of a device; return whether they are new. Unusable ones are recorded."""
         if device == self._me:
             return False
         try:
@@ -111,20 +119,20 @@ class HostKeys:
     def for_all(
         self, term: int, message: int, may: Callable[[AuthorId], bool], now: float, own: bytes = b""
     ) -> bytes | None:
-        """The message that tells the present key to all who may read; None if there is nobody.
+        """Return the message that brings the present key to all who may read; None if there is nobody.
 
-        With prekeys of our `own` it also tells them to the others who may speak, so that they can seal to us
-        what they say while we are away.
+        With prekeys of our `own` it also brings them to the others who may speak, so that they can seal their
+        messages' keys to us while we are away.
         """
         devices = [each for each in self.readers.all() if may(each.author) and each != self._me]
         return self._told(term, message, devices, (self._key(),), False, now, own)
 
     def for_one(self, term: int, message: int, device: Device, since: int, now: float) -> bytes | None:
-        """The message that tells a device all keys from a message on; None if it gave no prekeys."""
+        """Return the message that brings a device all keys from a message on; None if it gave no prekeys."""
         return self._told(term, message, (device,), self.keys_since(since), True, now)
 
     def keys_since(self, since: int) -> list[EpochKey]:
-        """The keys that open what was said from a message on, and as little as can be of what was before."""
+        """Return the keys that open messages from this one on, and as few earlier messages as possible."""
         keys = self._ring.all()
         if since <= 1:
             return keys[-MOST_KEYS:]
@@ -145,7 +153,7 @@ class HostKeys:
         own: bytes = b"",
     ) -> bytes | None:
         identity, given = self._begun().identity, tuple(keys)
-        spoken = Spoken(self._place, self._me, term, message)
+        spoken = Spoken(self._fragments.place, self._me, term, message)
         boxes: list[Box] = []
         for device in devices:
             try:
@@ -166,7 +174,7 @@ class HostKeys:
         return body if boxes else None
 
     def _key_of(self, message: int) -> EpochKey | None:
-        """The key that a message was sealed with: that of the first one from there on that is sealed."""
+        """Return the key of a message: that of the first sealed message from there on."""
         newest = min(self._fragments.standing.message, message + _LOOK)
         for number in range(message, newest + 1):
             row = self._fragments.get_at(number, 0)
@@ -191,15 +199,7 @@ class HostKeys:
 
     def _keep(self, present: Present) -> None:
         self._present = present
-        self._cells.put(_PRESENT, self._place, _encode(present))
+        self._cells.put(_PRESENT, self._fragments.place, _encode(present))
 
     def _note(self, reason: Reason, note: str) -> None:
-        self.noted.append(Record(Kind.DROPPED, self._place, reason=reason, note=note[:200]))
-
-
-def _kept(raw: bytes) -> Present:
-    try:
-        return _decode.decode(raw)
-    except msgspec.DecodeError:
-        # Without the message: what could not be read is a secret.
-        raise StoreError("the keys of the voice of a sealed place cannot be read") from None
+        self.noted.append(Record(Kind.DROPPED, self._fragments.place, reason=reason, note=note[:200]))

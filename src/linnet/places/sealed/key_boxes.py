@@ -1,4 +1,4 @@
-"""Messages that tell keys: a box for each device, which that device alone can open.
+"""Messages of keys: a box for each device, which that device alone can open.
 
 The body of a message with the flag ``KEYS``, over as many fragments as it takes::
 
@@ -25,26 +25,25 @@ from linnet.core.ids import AuthorId, DeviceId, TopicId
 from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
-from linnet.groups.ids import Device, MemberId
-from linnet.groups.labels import fields
+from linnet.groups.bodies import Reader
+from linnet.groups.labels import Device, MemberId, fields
 from linnet.groups.prekeys import Bundle, Prekeys, check_bundle, decode_bundle
 from linnet.groups.primitives import KeyPair
-from linnet.groups.reading import Reader
-from linnet.groups.two_party import EMPTY, direct_length, reach_by, receive, send
+from linnet.groups.two_party import EMPTY, Incoming, PeerKeys, direct_length, reach_by, receive, send
 from linnet.places.sealed.epoch_keys import BOX_LABEL, PARTY_LABEL, TOLD, EpochKey, pack_key, unpack_keys
 
 DEVICES_EACH = 16
-"""Devices of one person that are told keys; the one that gave its prekeys first has to ask again."""
+"""The most devices of one person that get keys; the one that gave its prekeys first has to ask again."""
 _PERSON_BYTES = 32
 MOST_BOXES = 65_536
 LONGEST = 16 * 1024 * 1024
-"""Bytes of one such message."""
+"""The most bytes of one such message."""
 _VERSION = 1
 _HEAD = struct.Struct(">B32sI")
 _BOX = struct.Struct(">32s8sHH")
 _NUMBERS = struct.Struct(">QQ")
 _EVEN = _BOX.size + direct_length(bytes(1), TOLD.size)
-"""Bytes of a box with one key and no prekeys."""
+"""The bytes of a box with one key and no prekeys."""
 
 
 class Readers:
@@ -59,9 +58,9 @@ class Readers:
             self._known.setdefault(person, {})[device] = raw
 
     def learn(self, device: Device, prekeys: bytes) -> bool:
-        """Prekeys that a device gave; whether they are news. `RemoteError` if they are none.
+        """Learn the prekeys of a device; return whether they are new. `RemoteError` if they are malformed.
 
-        Older ones than are known are no news: somebody plays an old message again.
+        Prekeys older than the known ones are not new: an old message is being replayed.
         """
         bundle = decode_bundle(prekeys)
         mine = self._known.setdefault(device.author, {})
@@ -84,27 +83,27 @@ class Readers:
         return True
 
     def forget(self, person: AuthorId) -> None:
-        """Somebody is no guest any more."""
+        """Forget the prekeys of a person who is no longer a guest."""
         for device in list(self._known.get(person, {})):
             self._forget(Device(person, device))
 
     def bundle(self, device: Device) -> Bundle:
-        """The newest prekeys of a device; `RemoteError` if it gave none."""
+        """Return the newest prekeys of a device; `RemoteError` if it gave none."""
         raw = self._known.get(device.author, {}).get(device.device)
         if raw is None:
             raise RemoteError(Reason.MISSING_PREKEYS, "a device that gave no prekeys")
         return decode_bundle(raw)
 
     def prekeys(self, device: Device) -> bytes:
-        """The same as they came; empty if there are none."""
+        """Return the newest prekeys as the device sent them; empty if there are none."""
         return self._known.get(device.author, {}).get(device.device, b"")
 
     def of(self, person: AuthorId) -> list[Device]:
-        """The devices of one person."""
+        """Return the devices of one person."""
         return [Device(person, device) for device in self._known.get(person, {})]
 
     def all(self) -> list[Device]:
-        """All devices, in the order of their names."""
+        """Return all devices, in the order of their names."""
         return sorted(Device(person, device) for person, mine in self._known.items() for device in mine)
 
     def _forget(self, device: Device) -> None:
@@ -116,7 +115,7 @@ class Readers:
 
 
 class Spoken(Struct, frozen=True, gc=False):
-    """The message that carries boxes: each is bound to it."""
+    """The message that carries boxes: each box is bound to it."""
 
     place: TopicId
     voice: Device
@@ -130,7 +129,7 @@ class Box(Struct, frozen=True):
     device: Device
     keys: int
     prekeys: bytes
-    """The device's, as it gave them; empty: as before."""
+    """The device's prekeys, as it gave them; empty: unchanged."""
     sealed: bytes
 
 
@@ -143,28 +142,28 @@ def seal_box(
     entropy: Entropy,
     now: float,
 ) -> bytes:
-    """Keys as a direct message. `Refused` with ``prekey_expired`` if the prekeys have ended."""
+    """Return keys as a direct message. `Refused` with ``prekey_expired`` if the prekeys have ended."""
     check_bundle(bundle, now)
-    reach = reach_by(EMPTY, bundle.identity, bundle, None, _party(spoken), now)
+    reach = reach_by(EMPTY, PeerKeys(bundle.identity, bundle), _party(spoken), now)
     payload = b"".join(map(pack_key, keys))
     return send(EMPTY, reach, identity.secret, _context(spoken, to), payload, entropy)[1]
 
 
 def open_box(spoken: Spoken, box: Box, identity: bytes, prekeys: Prekeys, now: float) -> list[EpochKey]:
-    """The keys in a box for us; `RemoteError` if it does not open."""
+    """Return the keys in a box for us; `RemoteError` if it does not open."""
     party, context = _party(spoken), _context(spoken, box.device)
-    payload = receive(EMPTY, prekeys, {}, party, identity, context, box.sealed, now)[2]
+    payload = receive(EMPTY, prekeys, {}, Incoming(party, identity, context, box.sealed), now)[2]
     return unpack_keys(payload)
 
 
 def encode_boxes(identity: bytes, boxes: Sequence[Box]) -> bytes:
-    """The body of the message."""
+    """Return the body of a message of keys."""
     told = (_BOX.pack(*box.device, box.keys, len(box.prekeys)) + box.prekeys + box.sealed for box in boxes)
     return _HEAD.pack(_VERSION, identity, len(boxes)) + b"".join(told)
 
 
 def decode_boxes(body: bytes) -> tuple[bytes, list[Box]]:
-    """The voice's identity key and all boxes; `MalformedMessage` if it is no such message."""
+    """Return the voice's identity key and all boxes; `MalformedMessage` if it is no such message."""
     reader, identity, count = _begun(body)
     boxes = [_box(reader) for _ in range(count)]
     reader.end()
@@ -172,10 +171,10 @@ def decode_boxes(body: bytes) -> tuple[bytes, list[Box]]:
 
 
 def find_box(body: bytes, device: Device) -> tuple[bytes, Box] | None:
-    """The same for one device, without a look at the others: there may be thousands.
+    """Return the identity key and a device's box, without a look at the others: there may be thousands.
 
-    Those of a new epoch are all of one length. Where they are not, prekeys stand between them, and somebody
-    may have chosen his so that they look like another's name: then each is read.
+    The boxes of a new epoch are all of one length. Where they are not, there are prekeys between them, and a
+    person may have chosen theirs to look like another device's name: then each box is read.
     """
     _, identity, count = _begun(body)
     name = device.author + device.device

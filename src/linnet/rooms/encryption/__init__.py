@@ -1,1 +1,1 @@
-"""Encrypted rooms: the group of devices that hold a room's keys, beside the people who are in it."""
+"""Encrypted rooms: the group of devices that hold a room's keys, as distinct from its members."""

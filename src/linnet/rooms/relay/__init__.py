@@ -1,1 +1,1 @@
-"""The relay: holds a room's events for those who are away, and reads none of them."""
+"""The relay: stores a room's events for offline members, without reading them."""

@@ -1,4 +1,4 @@
-"""Who is connected to a relay, what the current state of a room lets them ask, and how they are refused."""
+"""Access control of a relay: the cards of its callers, their rights by a room's state, and refusals."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from typing import NamedTuple, TypeAlias, assert_never
 from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId, Contact, DeviceId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.causal_messages import Given, Want
 from linnet.delivery.context import Context
+from linnet.delivery.messages import Given, Want
 from linnet.event.event import Event
 from linnet.identity.cards import Card, CardCheck, check_dates
 from linnet.identity.keys import device_id
 from linnet.machine.outbox import Outbox
-from linnet.rooms.access.control_dag import ControlDag
-from linnet.rooms.access.view import View
-from linnet.rooms.access.visiting import visit_allowed
-from linnet.rooms.content import MEMBER, REVOCATION, Member, Membership, content_of, member_key
+from linnet.rooms.auth.control_graph import ControlDag
+from linnet.rooms.auth.event_auth import Visitor, visit_allowed
+from linnet.rooms.auth.room_state import View
+from linnet.rooms.event_types import MEMBER, REVOCATION, Member, Membership, content_of, member_key
+from linnet.rooms.invitations import Ticket, check_unexpired
 from linnet.rooms.messages import (
+    HEADS,
     AskControl,
     ChunkIs,
     ChunkPut,
@@ -32,13 +34,8 @@ from linnet.rooms.messages import (
     Resync,
     ResyncPage,
 )
-from linnet.rooms.relay.usage import Usage
-from linnet.rooms.ticket import Ticket, check_unexpired
+from linnet.rooms.relay.event_index import Usage
 from linnet.trace.records import Kind, Record
-
-HEADS = 256
-"""Heads of the control DAG in one message."""
-
 
 Request: TypeAlias = RelaySend | RelayForward | Resync | Want | AskControl | ChunkPut | ChunkWant
 Answer: TypeAlias = RelayTaken | ResyncPage | Given | ControlPage | ChunkTaken | ChunkIs
@@ -50,7 +47,7 @@ class Caller(NamedTuple):
     peer: PeerId
     person: AuthorId
     linked: bool = True
-    """Whether it can be told something later; the HTTP face cannot."""
+    """Whether it can be sent something later; a caller over HTTP cannot."""
 
     @property
     def device(self) -> DeviceId:
@@ -59,7 +56,7 @@ class Caller(NamedTuple):
 
 
 def why_not_member(view: View, caller: Caller) -> Reason | None:
-    """The reason why a caller is not a member now, or None if it is one."""
+    """Return the reason why a caller is not a member now, or None if it is one."""
     standing = view.membership(caller.person)
     if standing is Membership.BAN:
         return Reason.BANNED
@@ -69,7 +66,7 @@ def why_not_member(view: View, caller: Caller) -> Reason | None:
 
 
 def why_not_reader(view: View, caller: Caller | None, asked: Want | ChunkWant | None = None) -> Reason | None:
-    """The reason why a caller may not read: events are for members and relays, chunks for members alone."""
+    """Return why a caller may not read, or None: events are for members and relays, chunks for members."""
     if caller is None:
         return Reason.UNKNOWN_DEVICE
     if view.is_relay(caller.peer) and not isinstance(asked, ChunkWant):
@@ -78,27 +75,27 @@ def why_not_reader(view: View, caller: Caller | None, asked: Want | ChunkWant | 
 
 
 def relay_at(view: View, peer: PeerId) -> Caller | None:
-    """The relay at the other end of a link, if the room's state names it."""
-    named = dict(view.relays()).get(peer)
+    """Return the relay at the other end of a link, if the room's state names it."""
+    named = view.relay_of(peer)
     return None if named is None else Caller(peer, named.person)
 
 
 def why_not_visitor(
-    room: TopicId, view: View, caller: Caller | None, ticket: Ticket | None, check: CardCheck, now: float
+    view: View, caller: Caller | None, ticket: Ticket | None, check: CardCheck, now: float
 ) -> Reason | None:
-    """The reason why a caller may not see the control DAG: only those who could join may."""
+    """Return why a caller may not see the control DAG, or None: only people who could join may."""
     if caller is None:
         return Reason.UNKNOWN_DEVICE
     if view.is_relay(caller.peer):
         return None
-    refusal = visit_allowed(room, view, caller.person, caller.device, ticket, check, now)
+    refusal = visit_allowed(Visitor(caller.person, caller.device, ticket), view, check, now)
     return None if refusal is None else refusal.reason
 
 
 def why_not_sender(view: View, caller: Caller, event: Event) -> Reason | None:
-    """The reason why a caller may not send an event: members may send any, others only their own membership.
+    """Return why a caller may not send an event, or None: non-members may send only their own membership.
 
-    A device that was revoked may still contest that by a revocation of its own, which resolution judges.
+    A revoked device may still contest that by a revocation of its own, which resolution judges.
     """
     reason = why_not_member(view, caller)
     if reason is Reason.CARD_REVOKED and event.kind == REVOCATION and event.author == caller.person:
@@ -110,10 +107,10 @@ def why_not_sender(view: View, caller: Caller, event: Event) -> Reason | None:
 
 
 def why_not_joiner(event: Event, caller: Caller, now: float) -> Reason | None:
-    """The reason why a join is not accepted from the joiner itself: its ticket has expired.
+    """Return why a join is not accepted from the joiner itself, or None: its ticket has expired.
 
-    Asked only of those who come themselves. Among those who have the join already it is the time in the
-    event that counts, alike everywhere.
+    This applies only to joiners that send their own join. Among members and relays that have the join, the
+    time in the event counts, alike everywhere.
     """
     if event.kind != MEMBER or event.author != caller.person:
         return None
@@ -147,7 +144,7 @@ class Visitors:
         return Caller(peer, card.person)
 
     def find_caller(self, peer: PeerId, cards: tuple[Card, ...], now: float) -> Caller | None:
-        """The caller behind a link, by its greeting or by a valid card in its message."""
+        """Return the caller behind a link, by its greeting or by a valid card in its message, or None."""
         known = self._cards.get(peer)
         if known is not None:
             is_revoked = self._book.revocation_of(known.person, known.device) is not None
@@ -157,11 +154,11 @@ class Visitors:
                 try:
                     return self.identify(peer, card, now)
                 except RemoteError:
-                    return None  # whoever asks is told that it is nobody
+                    return None  # The peer is told that its device is unknown.
         return None
 
     def handle_link_down(self, peer: PeerId) -> None:
-        """Forget who was at the other end of a link."""
+        """Forget the card of a peer whose link is gone."""
         self._cards.pop(peer, None)
 
 
@@ -177,9 +174,9 @@ class Presence:
         self.here: dict[PeerId, Caller] = {}
         """Devices of members, and relays, that have greeted on open links."""
         self._waiting: dict[PeerId, Greet] = {}
-        """Greetings of those who may be members by control events that they are being asked for."""
+        """Greetings of peers that may be members by control events that we are asking them for."""
         self.seen: dict[AuthorId, float] = {}
-        """When a device of a member asked for something; kept in memory alone."""
+        """The time of each member's last request, by any device; kept in memory only."""
 
     @property
     def waiting(self) -> tuple[PeerId, ...]:
@@ -187,9 +184,9 @@ class Presence:
         return tuple(self._waiting)
 
     def handle_greet(self, caller: Caller, greet: Greet, behind: bool, now: float) -> bool:
-        """Take in who a peer is; returns whether it was greeted in turn.
+        """Take in a peer's greeting; return whether we greeted it in turn.
 
-        `behind`: the peer knows control events that we do not.
+        `behind` says that the peer knows control events that we lack.
         """
         reason = self.why_not_visitor(caller, greet.ticket, now)
         if reason is not None and behind:
@@ -198,20 +195,20 @@ class Presence:
         return self._answer_greet(caller, greet, reason, now)
 
     def answer_waiting(self, peer: PeerId, now: float) -> None:
-        """Answer the greeting of a peer that has told all that it knows."""
+        """Answer the greeting of a peer that has sent all the control events it knows."""
         greet = self._waiting.pop(peer, None)
         if greet is not None:
             self.handle_greet(Caller(peer, greet.card.person), greet, False, now)
 
     def drop_outsiders(self) -> None:
-        """Drop connected devices that a change of the room's state has put out."""
+        """Drop connected devices that a change of the room's state has excluded."""
         view = self._dag.view()
         for peer, caller in list(self.here.items()):
             if not view.is_relay(peer) and why_not_member(view, caller) is not None:
                 del self.here[peer]
 
     def note_seen(self, caller: Caller, now: float) -> None:
-        """Note when a member asked for something."""
+        """Note the time of a member's request."""
         if why_not_member(self._dag.view(), caller) is None:
             self.seen[caller.person] = now
 
@@ -221,13 +218,13 @@ class Presence:
         self._waiting.pop(peer, None)
 
     def why_not_visitor(self, caller: Caller | None, ticket: Ticket | None, now: float) -> Reason | None:
-        """The reason why a caller may not see the control DAG."""
+        """Return why a caller may not see the control DAG; None if it may."""
         view, check = self._dag.view(), self._context.card_check
-        return why_not_visitor(self._room, view, caller, ticket, check, now)
+        return why_not_visitor(view, caller, ticket, check, now)
 
     def own_greeting(self, answer: bool) -> Greet:
         """Build our own greeting; `answer` marks it as the answer to another."""
-        own = dict(self._dag.view().relays()).get(self._context.peer)
+        own = self._dag.view().relay_of(self._context.peer)
         return Greet(
             self._room,
             self._context.card,
@@ -242,7 +239,7 @@ class Presence:
         )
 
     def contacts(self) -> tuple[Contact, ...]:
-        """Contacts of the other relays. Contacts of members are left to the members."""
+        """Return contacts of the other relays. Only members tell those of members."""
         others = ((peer, relay) for peer, relay in self._dag.view().relays() if peer != self._context.peer)
         return tuple(Contact(peer, relay.hints) for peer, relay in others)[:64]
 
@@ -263,9 +260,9 @@ class Presence:
 
 
 def refuse_request(message: Request, reason: Reason, caller: Caller | None, out: Outbox) -> list[Answer]:
-    """Refuse a request as a whole and record it; returns the answers."""
+    """Refuse a request as a whole and record it; return the answers."""
     peer = None if caller is None else caller.peer
-    room = message.topic if isinstance(message, Want) else message.room
+    room = message.topic
     if isinstance(message, Resync):
         out.record(Record(Kind.RESYNC, room, peer=peer, reason=reason, note="reject-resync"))
     else:
@@ -288,5 +285,5 @@ def refuse_request(message: Request, reason: Reason, caller: Caller | None, out:
 
 
 def stale_answer(room: TopicId, peer: PeerId, answer: ControlPage | Given | RelayTaken) -> Record:
-    """The record of an answer that nobody waits for, or not any more."""
+    """Make the record of an answer that nothing waits for (any more)."""
     return Record(Kind.REJECTED, room, peer=peer, reason=Reason.STALE, note=type(answer).__name__)

@@ -1,77 +1,72 @@
-"""Getting control events that a relay lacks: from who named them, from other relays, from members.
+"""Fetches control events that a relay lacks: from peers that named them, other relays, and members.
 
-The first question is always "what lies beyond my heads", since what is missing seldom comes alone; if
-that did not bring it, it is asked for by its id. Who is no member as far as we know is not told our heads:
-it is asked by id, for what it has named itself. Who does not answer in time lets the next have its turn.
-After a bounded number of turns an event is given up, so that nobody waits long for an answer. Whatever names
-it again soon after is told so without another question: answers name what they build on, and would lead to
-questions without end where an event cannot be had, or is not taken.
+The first request is always for the events beyond our heads, since a missing event seldom comes alone; if
+that did not bring it, it is requested by its id. A peer that is no member as far as we know is not told our
+heads: it is asked by id, for events that it has named itself. If a peer does not answer in time, the next has
+its turn.
+
+After a bounded number of turns an event is given up, so that nobody waits long for an answer. An event that
+names it again soon after is refused without another request: answers name the events they build on, and would
+lead to requests without end for an event that cannot be had, or is not accepted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from msgspec import Struct
+
 from linnet.core.ids import EventId, PeerId, TopicId
-from linnet.core.timers import Timer
-from linnet.delivery.causal_messages import IDS_PER_MESSAGE, Want
+from linnet.delivery.messages import IDS_PER_MESSAGE, Want
 from linnet.identity.cards import Card
 from linnet.machine.outbox import Outbox
 from linnet.rooms.config import RelayConfig
-from linnet.rooms.messages import AskControl, ControlPage
+from linnet.rooms.messages import AskControl, ControlPage, RoomTimer
 
 _PAGES = 1000
-"""Pages that one question may take: more than the largest control DAG has."""
+"""The most pages in answer to one request: more than the largest control DAG has."""
 _PATIENCE = 5
-"""While pages of an answer come, an event is waited for so many times longer than if none did."""
+"""How many times longer an event is waited for while pages of an answer come than if none did."""
 
 _REST_MOST = 60.0
-"""Seconds for which an event that was given up is not asked for, at most: doubling up to this."""
+"""The most seconds for which an event that was given up is not requested: they double up to this."""
 _RESTING = 1024
-"""Events that were given up and are remembered; beyond this the oldest are forgotten."""
+"""The most given up events that are remembered; beyond this the oldest are forgotten."""
 
 _STRANGER_PAGES = 64
-"""Answers that are taken in a row of who is no member as far as we know: its join builds on a few events."""
+"""The most answers in a row from a peer that is no known member: its join builds on few events."""
 
 
-class FetchDue(Timer, frozen=True, gc=False):
-    """Somebody had the time to answer for control events of a room that a relay lacks."""
-
-    room: TopicId
+class FetchDue(RoomTimer, frozen=True, gc=False):
+    """Timer: the time to answer requests for missing control events of a room has run out."""
 
 
-class _Sought:
-    """A control event that something waits for."""
+class _Sought(Struct):
+    """A missing control event that is sought."""
 
-    __slots__ = ("asked", "due", "is_resting", "last", "turns")
-
-    def __init__(self, due: float, last: float) -> None:
-        self.turns = 1
-        self.due = due
-        """When the next is asked."""
-        self.last = last
-        """How long it is waited for while pages come."""
-        self.asked: dict[PeerId, None] = {}
-        self.is_resting = False
-        """Whether nobody is asked for it: it was given up a short while ago."""
+    due: float
+    """The time at which the next peer is asked."""
+    last: float
+    """The time until which it is waited for while pages come."""
+    turns: int = 1
+    asked: dict[PeerId, None] = {}
+    is_resting: bool = False
+    """Whether no peer is asked for it, since it was given up a short while ago."""
 
 
-class _Question:
-    """What one peer was asked and has not wholly answered."""
+class _Question(Struct):
+    """An open request to one peer."""
 
-    __slots__ = ("by_id", "due", "named", "number", "pages")
-
-    def __init__(self, number: int, due: float) -> None:
-        self.number = number
-        self.due = due
-        self.pages = 0
-        self.by_id = False
-        self.named: dict[EventId, None] | None = None
-        """Of who is no member: what it was asked for, of all that it has named."""
+    number: int
+    due: float
+    pages: int = 0
+    by_id: bool = False
+    named: dict[EventId, None] | None = None
+    """For a peer that is no member: the events it was asked for, out of those it has named."""
 
 
 class ControlFetch:
-    """The questions of one room."""
+    """Fetches missing control events of one room from its peers, in turns."""
 
     def __init__(
         self,
@@ -89,20 +84,20 @@ class ControlFetch:
         self._sought: dict[EventId, _Sought] = {}
         self._questions: dict[PeerId, _Question] = {}
         self._resting: dict[EventId, tuple[float, float]] = {}
-        """What was given up: for how long it rests, and since when."""
+        """The events that were given up, with the seconds of their rest and the time it began."""
         self._number = 0
         self._armed: float | None = None
-        """When the timer fires."""
+        """The time at which the timer fires; None if it is not set."""
 
     @property
     def sought(self) -> tuple[EventId, ...]:
-        """What is missing."""
+        """The control events that are sought."""
         return tuple(self._sought)
 
     def seek_events(
         self, ids: Iterable[EventId], source: PeerId | None, now: float, member: bool = True
     ) -> None:
-        """Seek events that something waits for; their source, who named them, is asked first."""
+        """Seek control events that others wait for; ask their source, which named them, first."""
         new = [each for each in ids if each not in self._sought]
         if not new:
             return
@@ -122,7 +117,7 @@ class ControlFetch:
         self._arm_timer(now)
 
     def ask_beyond_heads(self, peer: PeerId, now: float) -> None:
-        """Ask a peer for all that it knows beyond our heads, unless it is being asked."""
+        """Ask a peer for all control events beyond our heads, unless a request to it is open."""
         if peer in self._questions:
             return
         self._number += 1
@@ -131,7 +126,7 @@ class ControlFetch:
         self._arm_timer(now)
 
     def ask_stranger(self, peer: PeerId, named: Iterable[EventId], now: float) -> None:
-        """Ask a peer that may be a member for what it has named, unless it is being asked."""
+        """Ask a peer that may be a member for the events it has named, unless a request to it is open."""
         if peer in self._questions:
             return
         self._number += 1
@@ -142,21 +137,21 @@ class ControlFetch:
         self._arm_timer(now)
 
     def note_found(self, event: EventId) -> None:
-        """Seek a control event no longer that is known now."""
+        """Stop seeking a control event that is known now."""
         self._sought.pop(event, None)
         self._resting.pop(event, None)
 
     def expects_answer(self, peer: PeerId, request: int) -> bool:
-        """Whether an answer is one to a question of ours."""
+        """Return whether an answer belongs to our open request to this peer."""
         question = self._questions.get(peer)
         return question is not None and question.number == request
 
     def is_asking(self, peer: PeerId) -> bool:
-        """Whether a peer owes us an answer."""
+        """Return whether a peer owes us an answer."""
         return peer in self._questions
 
     def handle_page(self, peer: PeerId, page: ControlPage, news: bool, now: float) -> bool:
-        """Ask for more after a page that was taken in; returns whether this peer has told all that it has."""
+        """Ask for more after a page that was taken in; return whether this peer has sent all that it has."""
         question = self._questions[peer]
         question.pages += 1
         if question.named is not None:
@@ -176,7 +171,7 @@ class ControlFetch:
         return True
 
     def handle_given(self, peer: PeerId, now: float) -> None:
-        """Ask for more after events that were asked for by id and were taken in."""
+        """Ask for more after events that were requested by id and were taken in."""
         question = self._questions[peer]
         if not question.by_id:
             return
@@ -192,11 +187,11 @@ class ControlFetch:
         self._end_question(peer, now)
 
     def handle_link_down(self, peer: PeerId) -> None:
-        """Wait no longer for the answer of a peer whose link is gone."""
+        """Stop waiting for the answer of a peer whose link is gone."""
         self._questions.pop(peer, None)
 
     def ask_next(self, candidates: Iterable[PeerId], now: float) -> list[EventId]:
-        """Ask the next candidates for what is due; returns the events that are given up."""
+        """Ask the next candidates for the events that are due; return the events that are given up."""
         self._armed = None
         for peer in [peer for peer, question in self._questions.items() if question.due <= now]:
             del self._questions[peer]
@@ -208,7 +203,7 @@ class ControlFetch:
         return lost
 
     def stop(self) -> None:
-        """Seek nothing any more."""
+        """Stop seeking any events."""
         self._sought.clear()
         self._questions.clear()
         self._resting.clear()
@@ -217,7 +212,7 @@ class ControlFetch:
             self._out.cancel_timer(FetchDue(self._room))
 
     def _rests(self, event: EventId, now: float) -> bool:
-        """Whether an event was given up a short while ago. A clock that was put back ends that."""
+        """Return whether an event was given up a short while ago. A clock that is set back ends its rest."""
         rest, since = self._resting.get(event, (0.0, now))
         return 0.0 <= now - since < rest
 
@@ -244,7 +239,7 @@ class ControlFetch:
         return lost
 
     def _end_question(self, peer: PeerId, now: float) -> None:
-        """Let others have their turn: this peer has no more to say of what it was asked for."""
+        """Close the request to a peer that has nothing more to send, and let others have their turn."""
         del self._questions[peer]
         for sought in self._sought.values():
             if peer in sought.asked and sought.due > now:

@@ -1,68 +1,64 @@
-"""What came from peers goes on to every other relay of the room, once; what came from relays does not.
+"""Forwards events from members to every other relay of a room once; events from relays go no further.
 
-Each other relay has a place in the log up to which it has answered, which outlives outages and restarts of
-both ends. Past it everything is sent again until it is answered; who had it already says so. Who came from
-where is decided by the authenticated link, never by an event's author (Schichtholz 2024, listing 3, read so
-that three relays make no loop).
+For each other relay, the log position up to which it has answered is kept, over outages and restarts of both
+ends. Everything past it is sent again until it is answered; a relay that had it already says so. Whether an
+event came from a peer or a relay is decided by the authenticated link, never by its author (Schichtholz 2024,
+listing 3, read so that three relays make no loop).
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
-from linnet.core.ids import EventId, PeerId, TopicId
+from msgspec import Struct
+
+from linnet.core.ids import EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
-from linnet.core.timers import Timer
 from linnet.event.event import Unverified
 from linnet.event.signing import recall_unit
 from linnet.machine.outbox import Outbox
-from linnet.rooms.messages import RelayForward, RelayOutcome, RelayTaken
+from linnet.rooms.commands import RelayStatus
+from linnet.rooms.messages import RelayForward, RelayOutcome, RelayTaken, RoomTimer
 from linnet.rooms.relay.event_cache import EventCache
 from linnet.rooms.relay.mailbox import Pages
-from linnet.rooms.results import RelayStatus
 from linnet.trace.records import Kind, Record
 
 _TRIES = 3
-"""Times that an event is sent again with what the other relay lacks to judge it."""
+"""How often an event is sent again with the control events that the other relay needs to judge it."""
 
 _FOR_NOW = frozenset({Reason.MISSING_DEPENDENCY, Reason.QUEUE_FULL})
 """Reasons that another try may overcome."""
 
 
-class ForwardDue(Timer, frozen=True, gc=False):
-    """Another relay of a room did not answer in time, or is to be tried again."""
+class ForwardDue(RoomTimer, frozen=True, gc=False):
+    """Timer: another relay of a room did not answer in time, or must be tried again."""
 
-    room: TopicId
     peer: PeerId
 
 
-class _Lane:
-    """The way to one other relay."""
+class _Lane(Struct):
+    """How far one other relay has been sent events."""
 
-    __slots__ = ("hints", "lacking", "number", "paused", "position", "tries", "unanswered", "upto")
-
-    def __init__(self, hints: tuple[str, ...], position: int) -> None:
-        self.hints = hints
-        self.position = position
-        """It has answered for all up to here."""
-        self.upto = position
-        self.number = 0
-        self.unanswered: dict[EventId, Unverified] = {}
-        """Events that were sent and are not answered."""
-        self.lacking: dict[EventId, Unverified] = {}
-        """Events that it could not judge yet."""
-        self.tries = 0
-        self.paused = False
-        """Whether it was said to be of no use now, and is tried again later."""
+    hints: tuple[str, ...]
+    position: int
+    """The position up to which the relay has answered."""
+    upto: int
+    number: int = 0
+    unanswered: dict[EventId, Unverified] = {}
+    """The events that were sent and are not answered."""
+    lacking: dict[EventId, Unverified] = {}
+    """The events that it could not judge yet, and the control events that it needs for them."""
+    tries: int = 0
+    paused: bool = False
+    """Whether the relay has refused our events for now, to be tried again later."""
 
 
 class Forwarding:
-    """The lanes of one room."""
+    """Forwards the events of one room to its other relays, a lane for each."""
 
     def __init__(
         self,
-        room: TopicId,
         cells: Cells,
         cache: EventCache,
         pages: Pages,
@@ -71,7 +67,6 @@ class Forwarding:
         retry: float,
         out: Outbox,
     ) -> None:
-        self._room = room
         self._out = out
         self._cells = cells
         self._cache = cache
@@ -79,10 +74,10 @@ class Forwarding:
         self._links = links
         self._timeout = timeout
         self._retry = retry
-        self._space = f"relay.lane/{room.hex()}"
+        self._space = f"relay.lane/{cache.room.hex()}"
         self._lanes: dict[PeerId, _Lane] = {}
         self.since = 0.0
-        """Nothing that was cached before this is sent any more."""
+        """The time of arrival before which no cached event is sent any more."""
 
     @property
     def relays(self) -> tuple[PeerId, ...]:
@@ -90,25 +85,25 @@ class Forwarding:
         return tuple(self._lanes)
 
     def status(self) -> tuple[RelayStatus, ...]:
-        """The other relays, as far as we know them."""
+        """Return the status of the other relays, as far as we know it."""
         return tuple(
             RelayStatus(peer, lane.hints, peer in self._links, True, None, None, None)
             for peer, lane in self._lanes.items()
         )
 
     def set_relays(self, relays: Mapping[PeerId, tuple[str, ...]]) -> None:
-        """Forward to these relays of the room. A new one gets what comes from now on."""
+        """Forward to these relays of the room. A new one gets the events that come from now on."""
         for peer in [peer for peer in self._lanes if peer not in relays]:
             del self._lanes[peer]
             self._cells.delete(self._space, peer)
-            self._out.cancel_timer(ForwardDue(self._room, peer))
+            self._out.cancel_timer(ForwardDue(self._cache.room, peer))
             self._out.release(peer, self._purpose)
         for peer, hints in relays.items():
             lane = self._lanes.get(peer)
             if lane is None:
                 kept = self._cells.get(self._space, peer)
                 position = self._cache.end if kept is None else int.from_bytes(kept, "big")
-                self._lanes[peer] = lane = _Lane(hints, position)
+                self._lanes[peer] = lane = _Lane(hints, position, position)
                 self._write(peer, lane)
                 self._out.hold(peer, hints, self._purpose)
             elif lane.hints != hints:
@@ -116,13 +111,13 @@ class Forwarding:
                 self._out.hold(peer, hints, self._purpose)
 
     def begin_at(self, position: int) -> None:
-        """Begin every lane at a position: for what we say ourselves on joining."""
+        """Begin every lane at a position, so that our own join is forwarded."""
         for peer, lane in self._lanes.items():
             lane.position = lane.upto = position
             self._write(peer, lane)
 
     def forward_events(self) -> None:
-        """Send what there is to every relay of which no answer is waited for."""
+        """Send the due events to every relay that owes us no answer."""
         if not self._lanes:
             self._cache.note_forwarded(self._cache.end)
         for peer in self._lanes:
@@ -136,30 +131,30 @@ class Forwarding:
             self._send_page(peer)
 
     def handle_link_down(self, peer: PeerId) -> None:
-        """Leave what a relay did not answer to the next link."""
+        """Leave the events that a relay did not answer to the next link."""
         lane = self._lanes.get(peer)
         if lane is not None and lane.unanswered:
             lane.unanswered = {}
             lane.lacking = {}
-            self._out.cancel_timer(ForwardDue(self._room, peer))
+            self._out.cancel_timer(ForwardDue(self._cache.room, peer))
 
     def expects_answer(self, peer: PeerId, request: int) -> bool:
-        """Whether an answer is one to what we sent."""
+        """Return whether an answer belongs to our last batch to this relay."""
         lane = self._lanes.get(peer)
         return lane is not None and request == lane.number and bool(lane.unanswered)
 
     def handle_taken(self, peer: PeerId, taken: RelayTaken) -> None:
-        """Go on after the answer of a relay to what was forwarded to it."""
+        """Go on after a relay's answer to the events that were forwarded to it."""
         lane = self._lanes.get(peer)
         if lane is None or taken.request != lane.number or not lane.unanswered:
             return
         if taken.reason is not None:
-            # It serves the room not yet, or does not know us yet. What is to be sent waits here.
+            # It does not serve the room yet, or does not know us yet. The events wait here.
             lane.unanswered = {}
             lane.paused = True
-            record = Record(Kind.REJECTED, self._room, peer=peer, reason=taken.reason, note="forward")
+            record = Record(Kind.REJECTED, self._cache.room, peer=peer, reason=taken.reason, note="forward")
             self._out.record(record)
-            self._out.set_timer(self._retry, ForwardDue(self._room, peer))
+            self._out.set_timer(self._retry, ForwardDue(self._cache.room, peer))
             return
         for outcome in taken.outcomes:
             unit = lane.unanswered.pop(outcome.event, None)
@@ -174,11 +169,11 @@ class Forwarding:
         lane.tries = 0
         self._write(peer, lane)
         self._cache.note_forwarded(min(each.position for each in self._lanes.values()))
-        self._out.cancel_timer(ForwardDue(self._room, peer))
+        self._out.cancel_timer(ForwardDue(self._cache.room, peer))
         self._send_page(peer)
 
     def try_again(self, peer: PeerId) -> None:
-        """Send again what a relay did not answer in time, or did not want before."""
+        """Send again the events that a relay did not answer in time, or refused before."""
         lane = self._lanes.get(peer)
         if lane is not None:
             lane.unanswered = {}
@@ -187,7 +182,7 @@ class Forwarding:
             self._send_page(peer)
 
     def stop(self) -> None:
-        """Forward nothing any more, and forget how far it went."""
+        """Stop forwarding, and forget all positions."""
         self.set_relays({})
 
     def _send_page(self, peer: PeerId) -> None:
@@ -206,12 +201,12 @@ class Forwarding:
         lane.number += 1
         lane.unanswered = units
         cards = self._pages.cards_for(units.values())
-        self._out.send(peer, RelayForward(self._room, lane.number, tuple(units.values()), cards))
+        self._out.send(peer, RelayForward(self._cache.room, lane.number, tuple(units.values()), cards))
         for unit in units.values():
             event = recall_unit(unit).events[0]
             place = (event.id, event.device, event.seq)
-            self._out.record(Record(Kind.SENT, self._room, *place, peer=peer, note=event.kind))
-        self._out.set_timer(self._timeout, ForwardDue(self._room, peer))
+            self._out.record(Record(Kind.SENT, self._cache.room, *place, peer=peer, note=event.kind))
+        self._out.set_timer(self._timeout, ForwardDue(self._cache.room, peer))
 
     def _note_outcome(self, peer: PeerId, lane: _Lane, outcome: RelayOutcome, unit: Unverified) -> None:
         if outcome.cursor is not None:
@@ -225,7 +220,7 @@ class Forwarding:
             return
         reason = outcome.reason or Reason.UNKNOWN
         self._out.record(
-            Record(Kind.DROPPED, self._room, outcome.event, peer=peer, reason=reason, note="forward")
+            Record(Kind.DROPPED, self._cache.room, outcome.event, peer=peer, reason=reason, note="forward")
         )
 
     def _send_lacking(self, peer: PeerId, lane: _Lane) -> None:
@@ -238,4 +233,4 @@ class Forwarding:
 
     @property
     def _purpose(self) -> str:
-        return f"relay {self._room.hex()[:16]}"
+        return f"relay {self._cache.room.hex()[:16]}"

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from linnet.core.ids import Contact, EventId, PeerId, TopicId
+from msgspec import Struct
+
+from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason
-from linnet.delivery.cards import CardBook
-from linnet.delivery.causal_messages import Given, Want
+from linnet.delivery.context import CardBook
+from linnet.delivery.messages import Given, Want
 from linnet.event.event import Unverified
 from linnet.event.signing import decode_unit
 from linnet.identity.cards import Card
 from linnet.machine.outbox import Outbox
-from linnet.rooms.access.control_dag import ControlDag
+from linnet.rooms.auth.control_graph import ControlDag
 from linnet.rooms.messages import (
+    HEADS,
     AskControl,
     ControlPage,
     RelayCursor,
@@ -23,26 +26,22 @@ from linnet.rooms.messages import (
     RoomReceipt,
     Tombstone,
 )
-from linnet.rooms.relay.access_control import HEADS, Caller, Presence, why_not_member
-from linnet.rooms.relay.event_cache import EventCache, Placed
+from linnet.rooms.receipts import StoredReceipts
+from linnet.rooms.relay.access_control import Caller, Presence, why_not_member
+from linnet.rooms.relay.event_cache import EventCache, EventRetention, Placed
 from linnet.rooms.relay.ingest import Fresh, Turn
-from linnet.rooms.relay.retention import EventRetention
-from linnet.rooms.relay.stored_receipts import StoredReceipts
 from linnet.trace.records import Kind, Record
 
 _TOMBSTONES = 1024
 _ASKERS = 4096
-"""Askers of whom it is remembered what they were told beside events; the oldest is forgotten."""
+"""The most peers whose progress is remembered; the oldest is forgotten."""
 
 
-class _Told:
-    """How far a caller was told about tombstones and receipts, which are not in the order of the log."""
+class _Told(Struct):
+    """How far a caller was sent tombstones and receipts, which are not in the order of the log."""
 
-    __slots__ = ("receipts", "tombstones")
-
-    def __init__(self, tombstones: int) -> None:
-        self.tombstones = tombstones
-        self.receipts = 0
+    tombstones: int
+    receipts: int = 0
 
 
 class _Beside(NamedTuple):
@@ -51,7 +50,7 @@ class _Beside(NamedTuple):
     tombstones: tuple[Tombstone, ...]
     receipts: tuple[RoomReceipt, ...]
     rest: bool
-    """Whether there is more of it."""
+    """Whether there are more of them."""
 
 
 _NOTHING = _Beside((), (), False)
@@ -62,34 +61,33 @@ class Mailbox:
 
     def __init__(
         self,
-        room: TopicId,
         epoch: bytes,
         cache: EventCache,
         dag: ControlDag,
         pages: Pages,
         receipts: StoredReceipts,
     ) -> None:
-        self._room = room
+        self._room = dag.room
         self._epoch = epoch
         self._cache = cache
-        self._dag = dag
+        self.dag = dag
         self._pages = pages
         self._receipts = receipts
         self._told: dict[PeerId, _Told] = {}
         self._anew: dict[PeerId, int] = {}
-        """How far those are who read from the oldest, and are still before something that was let go."""
+        """The positions of callers that read from the oldest event and are still before a removed one."""
 
     def cursor(self, position: int) -> RelayCursor:
-        """The cursor of a position in the log."""
+        """Return the cursor of a position in the log."""
         return RelayCursor(self._epoch, position)
 
     @property
     def oldest(self) -> RelayCursor:
-        """The cursor before the create event, which is never evicted: everything kept lies past it."""
+        """The cursor before the create event, which is never evicted: all stored events lie past it."""
         return self.cursor(self._cache.first - 1)
 
     def reached_by(self, cursor: RelayCursor | None) -> int:
-        """The position up to which the holder of a cursor has everything; 0 if the cursor is not ours."""
+        """Return the position up to which a reader with this cursor has everything; 0 if it is not ours."""
         if cursor is None or cursor.epoch != self._epoch or cursor.position > self._cache.end:
             return 0
         return cursor.position
@@ -108,7 +106,7 @@ class Mailbox:
         at = end if page.whole else page.last
         self._goes_on(caller.peer, at)
         if not caller.linked:
-            # Nobody would tell us that it never arrived: it is told again with the next request.
+            # Without a link we would not notice a loss: all of it is sent again with the next request.
             beside = self._tell(caller, _Told(self._cache.tombstones.first_untold(asked.position)))
             return self._page(request.request, page.units, at, not page.whole, None, beside)
         if request.cursor is None or caller.peer not in self._told:
@@ -123,7 +121,7 @@ class Mailbox:
         return self._page(request, units, at, False, None, self._beside(caller), after)
 
     def has_news_beside(self, caller: Caller) -> bool:
-        """Whether a follower lacks tombstones or receipts."""
+        """Return whether a follower lacks tombstones or receipts."""
         told = self._told.get(caller.peer)
         if told is None:
             return False
@@ -135,7 +133,7 @@ class Mailbox:
         return ResyncPage(self._room, request, (), (), (), (), None, False, None, (), reason)
 
     def give_events(self, want: Want, since: float) -> Given:
-        """Give events by id, control events too: after retention nobody could fill gaps otherwise."""
+        """Return events by id, control events too: otherwise nobody could fill gaps after retention."""
         units: list[tuple[EventId, Unverified]] = []
         unknown: list[EventId] = []
         reason: Reason | None = None
@@ -145,7 +143,7 @@ class Mailbox:
                 unknown.append(event)
                 gone = self._cache.tombstones.reason(event)
                 if gone is Reason.RETENTION or self._cache.position(event) is not None:
-                    reason = Reason.RETENTION  # it went, or is about to
+                    reason = Reason.RETENTION  # It was removed, or is about to be.
             else:
                 units.append((event, unit))
         page, count = self._pages.cut_units(units)
@@ -160,10 +158,10 @@ class Mailbox:
     def control_page(
         self, asked: AskControl, relays: tuple[Contact, ...], upto: EventId | None = None
     ) -> ControlPage:
-        """Build a page of control events beyond heads; `upto`: that event and its causes alone."""
-        beyond = self._dag.between(asked.heads)
+        """Build a page of control events beyond heads; with `upto`, of that event and its causes alone."""
+        beyond = self.dag.between(asked.heads)
         if upto is not None:
-            beyond = [each for each in beyond if each == upto or self._dag.is_before(each, upto)]
+            beyond = [each for each in beyond if each == upto or self.dag.is_before(each, upto)]
         units = [
             (event, unit)
             for event in beyond[: self._pages.events]
@@ -176,26 +174,26 @@ class Mailbox:
             tuple(page),
             self._pages.cards_for(page),
             count < len(beyond),
-            self._dag.heads[:HEADS] if upto is None else (upto,),
+            self.dag.heads[:HEADS] if upto is None else (upto,),
             relays[:64],
             None,
         )
 
     def handle_link_down(self, peer: PeerId) -> None:
-        """Forget what an asker was told: it may have been lost with its link."""
+        """Forget what a peer was sent: it may have been lost with its link."""
         self._told.pop(peer, None)
 
     def _is_good(self, cursor: RelayCursor) -> bool:
-        """Whether a reader can continue from a cursor without missing anything.
+        """Return whether a reader can continue from a cursor without missing anything.
 
-        Past the end lies a cursor of ours that was given out after the backup from which we were restored.
+        A cursor of ours lies past the end if it was given out after the backup that we were restored from.
         """
         if cursor.epoch != self._epoch or cursor.position > self._cache.end:
             return False
         return cursor.position < self._cache.first or cursor.position >= self._cache.floor
 
     def _goes_on(self, peer: PeerId, position: int) -> None:
-        """Let a peer continue from a position although it may miss something: it knows that already."""
+        """Let a peer continue from a position although it may miss events: it knows that already."""
         self._anew.pop(peer, None)
         if position < self._cache.floor:
             self._anew[peer] = position
@@ -209,7 +207,7 @@ class Mailbox:
             del self._told[next(iter(self._told))]
 
     def _beside(self, caller: Caller) -> _Beside:
-        """Tombstones of the caller's own events, and receipts, that the caller was not told yet."""
+        """Return the tombstones of the caller's own events, and the receipts, that it was not sent yet."""
         told = self._told.get(caller.peer)
         return _NOTHING if told is None else self._tell(caller, told)
 
@@ -241,37 +239,35 @@ class Mailbox:
             None if at is None else self.cursor(at),
             more,
             self.oldest,
-            self._dag.heads[:HEADS],
+            self.dag.heads[:HEADS],
             reason,
             None if after is None else self.cursor(after),
         )
 
 
 class Resyncs:
-    """Answers the requests of one room for what was missed, and records them."""
+    """Answers and records the requests of one room's members for the events that they missed."""
 
     def __init__(
         self,
-        room: TopicId,
-        dag: ControlDag,
         mailbox: Mailbox,
         followers: Followers,
         retention: EventRetention,
         presence: Presence,
         out: Outbox,
     ) -> None:
-        self._room = room
-        self._dag = dag
+        self._room = mailbox.dag.room
+        self._dag = mailbox.dag
         self._mailbox = mailbox
         self._followers = followers
         self._retention = retention
         self._presence = presence
         self._out = out
         self._deferred: dict[PeerId, tuple[Caller, Resync]] = {}
-        """The latest request of each peer whose greeting waits."""
+        """The latest request of each peer whose greeting is not answered yet."""
 
     def answer(self, caller: Caller, request: Resync, now: float) -> ResyncPage:
-        """Record a request; returns the page, or one that says why there is none."""
+        """Record a request; return the page, or one that only gives a reason."""
         self._out.record(Record(Kind.RESYNC, self._room, peer=caller.peer, note="receive-resync"))
         page = self._build_page(caller, request, now)
         note = "reply-resync" if page.reason is None else "reject-resync"
@@ -282,14 +278,14 @@ class Resyncs:
         return page
 
     def defer_if_waiting(self, caller: Caller, request: Resync) -> bool:
-        """Let a request wait whose caller may be a member by control events that it is being asked for."""
+        """Let a request wait if its caller may be a member by control events that we are asking it for."""
         if caller.peer not in self._presence.waiting or why_not_member(self._dag.view(), caller) is None:
             return False
         self._deferred[caller.peer] = (caller, request)
         return True
 
     def answer_deferred(self, peer: PeerId, now: float) -> None:
-        """Answer the deferred request of a peer that has told all that it knows."""
+        """Answer the deferred request of a peer that has sent all the control events it knows."""
         deferred = self._deferred.pop(peer, None)
         if deferred is not None:
             self._out.committed.send(peer, self.answer(*deferred, now))
@@ -313,20 +309,17 @@ class Resyncs:
         return page
 
 
-class _Follower:
-    __slots__ = ("caller", "position", "request")
-
-    def __init__(self, caller: Caller, request: int, position: int) -> None:
-        self.caller = caller
-        self.request = request
-        self.position = position
-        """Everything up to here was sent."""
+class _Follower(Struct):
+    caller: Caller
+    request: int
+    position: int
+    """The position up to which everything was sent."""
 
 
 class Followers:
-    """Members that are pushed new events for as long as their link lasts.
+    """Pushes new events to the members that follow a room, for as long as their link lasts.
 
-    What is pushed waits in the link's own outbox, which is bounded: a follower that does not read loses its
+    Pushed pages wait in the link's own outbox, which is bounded: a follower that does not read loses its
     link (``slow_peer``) and asks again from its cursor. Nothing is queued here.
     """
 
@@ -335,21 +328,18 @@ class Followers:
         self._pages = pages
         self._followers: dict[PeerId, _Follower] = {}
 
-    def __len__(self) -> int:
-        return len(self._followers)
-
     def add(self, caller: Caller, request: int, position: int) -> None:
         """Push new events to a caller that has everything up to a position."""
         self._followers[caller.peer] = _Follower(caller, request, position)
 
     def remove(self, peer: PeerId) -> None:
-        """Push nothing more to a peer."""
+        """Stop pushing events to a peer."""
         self._followers.pop(peer, None)
 
     def expel(
         self, why: Callable[[Caller], Reason | None], send: Callable[[PeerId, ResyncPage], None]
     ) -> None:
-        """Remove the followers that may not read any more, and send each the reason."""
+        """Remove the followers that may no longer read, and send each the reason."""
         for peer, follower in list(self._followers.items()):
             reason = why(follower.caller)
             if reason is not None:
@@ -386,12 +376,12 @@ class Followers:
 
 
 class Page(NamedTuple):
-    """As many units as one message takes, and one at least if there is one."""
+    """The units that fit one message, and at least one if there is any."""
 
     ids: tuple[EventId, ...]
     units: tuple[Unverified, ...]
     last: int
-    """The position of the last; 0 if there is none."""
+    """The position of the last unit; 0 if there is none."""
     whole: bool
     """Whether nothing was left out."""
 
@@ -402,7 +392,7 @@ class Pages:
     def __init__(self, cards: CardBook, events: int, size: int) -> None:
         self._cards = cards
         self.events = events
-        """Units in a page at most."""
+        """The most units in a page."""
         self._size = size
 
     def cut_page(self, placed: Sequence[Placed], limit: int | None = None) -> Page:
@@ -423,7 +413,7 @@ class Pages:
         )
 
     def cut_units(self, units: Iterable[tuple[EventId, Unverified]]) -> tuple[list[Unverified], int]:
-        """Take as many units as a page holds; returns them and their number."""
+        """Take as many units as a page holds; return them and their number."""
         taken: list[Unverified] = []
         size = 0
         for _, unit in units:
@@ -434,7 +424,7 @@ class Pages:
         return taken, len(taken)
 
     def cards_for(self, units: Iterable[Unverified]) -> tuple[Card, ...]:
-        """The card of each device that signed one of these."""
+        """Return the card of each device that signed one of these units."""
         found: dict[bytes, Card] = {}
         for unit in units:
             card = self._cards.find(unit.author, unit.device)

@@ -1,25 +1,25 @@
-"""The relay role of a node: every room that it serves, and those that it was asked to serve."""
+"""The relay role of a node: all rooms that it serves, or was asked to serve."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 import msgspec
 
 from linnet.core.effects import AfterCommit, Send
 from linnet.core.errors import RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
-from linnet.core.luck import Entropy
+from linnet.core.inputs import LinkDown, LinkUp
 from linnet.core.reasons import Reason
-from linnet.core.timers import Timer
-from linnet.delivery.causal_messages import Beyond, Further, Given, Reconcile, Want
 from linnet.delivery.context import Context
+from linnet.delivery.messages import Given, Want
 from linnet.identity.cards import Card
 from linnet.machine.outbox import Outbox
-from linnet.machine.part import Part, on_timer
-from linnet.rooms.commands import AskRelay
+from linnet.machine.part import Part, on_input, on_message, on_timer
+from linnet.rooms.commands import AskRelay, RelayReplies, RelayReport, RoomStatus
 from linnet.rooms.config import RelayConfig, RoomsConfig
+from linnet.rooms.guests import reject_on_local_network, reject_unknown_room
 from linnet.rooms.messages import (
     AskControl,
     ChunkIs,
@@ -36,124 +36,123 @@ from linnet.rooms.messages import (
     RelaySend,
     RelayTaken,
     Resync,
-    ResyncPage,
-    RoomMessage,
     RoomReceipt,
+    RoomTimer,
+    RoomTopicMessage,
 )
 from linnet.rooms.relay.access_control import Answer, Caller, Request, Visitors, refuse_request, relay_at
-from linnet.rooms.relay.admission import AT_ONCE, Admission, AdmissionDue, LingerDue, RoomSweep, why_not_taken
+from linnet.rooms.relay.admission import (
+    AT_ONCE,
+    Admission,
+    AdmissionDue,
+    LingerDue,
+    RelaySetting,
+    RoomStores,
+    why_not_taken,
+)
 from linnet.rooms.relay.control_fetch import FetchDue
-from linnet.rooms.relay.event_cache import EventCache
+from linnet.rooms.relay.event_cache import ExpiryDue
+from linnet.rooms.relay.event_index import Budget
 from linnet.rooms.relay.forwarding import ForwardDue
 from linnet.rooms.relay.relay_room import RelayRoom
-from linnet.rooms.relay.retention import ExpiryDue
-from linnet.rooms.relay.stored_chunks import StoredChunks
-from linnet.rooms.relay.stored_receipts import StoredReceipts
-from linnet.rooms.relay.usage import Budget
-from linnet.rooms.results import RelayReplies, RelayReport, RoomStatus
 from linnet.trace.records import Kind, Record
 
 _ROOMS, _EPOCH = "relay.room", "relay.epoch"
 _SERVING, _LEAVING = b"serving", b"leaving"
 _OUTSIDE = (Reason.BANNED, Reason.NOT_INVITED)
-"""Why somebody who was of a room does not see it any more."""
+"""The reasons why a former member may not see a room any more."""
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[bytes, PeerId, tuple[Contact, ...]]).decode
 _NOBODY = PeerId(b"")
 
 
-class SweepDue(Timer, frozen=True, gc=False):
-    """The next part is to be let go of a room that is not served any more."""
+class SweepDue(RoomTimer, frozen=True, gc=False):
+    """Timer: delete the next part of a room that is not served any more."""
 
-    room: TopicId
+
+M = TypeVar("M", bound=Request)
+
+
+def request(kind: type[M]) -> Callable[[Relay, PeerId, M, float], None]:
+    """Make a handler of requests of this type."""
+
+    @on_message(kind)
+    def handle(relay: Relay, peer: PeerId, message: M, now: float) -> None:
+        relay.handle_request(peer, message, now)
+
+    return handle
 
 
 class Relay(Part):
     """All rooms that this node serves.
 
-    Its timers come here by marks. Messages and links come from `linnet.rooms.rooms`, which knows by the topic
-    whether a message is for the relay or for a member of the room.
+    It gets the messages about rooms that it serves, and about rooms that are unknown to this node; those
+    about rooms that this node is in go to `linnet.rooms.part.Rooms`.
     """
 
     def __init__(
-        self, context: Context, config: RelayConfig, rooms: RoomsConfig, entropy: Entropy, out: Outbox
+        self,
+        context: Context,
+        config: RelayConfig,
+        rooms: RoomsConfig,
+        out: Outbox,
+        is_kept_from: Callable[[PeerId, TopicId], bool] = lambda peer, room: False,
     ) -> None:
+        """`is_kept_from` says whether a peer is on a local network where a room is not allowed."""
         self._context = context
         self._config = config
-        self._rooms_config = rooms
         self._out = out
-        self._budget = Budget(config.total_bytes)
-        self.epoch = self._kept_epoch(entropy)
-        """Cursors of another epoch are not ours: what we had then is lost."""
+        self._is_kept_from = is_kept_from
+        epoch, budget = self._kept_epoch(context.entropy), Budget(config.total_bytes)
+        self._setting = RelaySetting(epoch, context, config, rooms, budget, out)
         self._rooms: dict[TopicId, RelayRoom] = {}
-        self._leaving: dict[TopicId, RoomSweep] = {}
+        self._leaving: dict[TopicId, RoomStores] = {}
         self._admissions: dict[TopicId, Admission] = {}
         self._lingering: dict[TopicId, Admission] = {}
         self._visitors = Visitors(context)
 
+    @property
+    def epoch(self) -> bytes:
+        """The epoch of our cursors; those of another epoch belong to a store that was lost."""
+        return self._setting.epoch
+
     def start(self, now: float) -> None:
-        """Go on with every room where the store left it."""
+        """Go on with every room from its state in the store."""
         for key, value in list(self._context.store.cells.scan(_ROOMS)):
             room, (state, asker, contacts) = TopicId(key), _decode(value)
             if state == _SERVING:
-                self._rooms[room] = self._open(room)
+                self._rooms[room] = RelayRoom(room, self._setting)
                 self._rooms[room].start(now)
                 self._leave_if_dropped(room, now)
             elif state == _LEAVING:
-                self._leaving[room] = self._remains(room)
+                self._leaving[room] = RoomStores(room, self._setting)
                 self._sweep_room(room)
             else:
                 self._begin_admission(room, asker, contacts, now)
 
     def serves(self, room: TopicId) -> bool:
-        """Whether what is said about this room is for us: we serve it, or are about to."""
+        """Return whether we serve this room, or are about to."""
         return room in self._rooms or room in self._admissions
 
-    def handle_message(self, peer: PeerId, message: RoomMessage, now: float) -> None:
-        """Handle whatever a peer says about a room that we serve, or asks us to serve."""
-        match message:
-            case Greet():
-                self.handle_greet(peer, message, now)
-            case RelayInfo():
-                self.handle_info(peer, message, now)
-            case RelayAsk():
-                self.handle_ask(peer, message, now)
-            case RoomReceipt():
-                self.handle_receipt(peer, message, now)
-            case RelayTaken():
-                self.handle_taken(peer, message, now)
-            case ControlPage():
-                self.handle_control_page(peer, message, now)
-            case Given():
-                self.handle_given(peer, message, now)
-            case RelaySend() | RelayForward() | Resync() | Want() | AskControl() | ChunkPut() | ChunkWant():
-                self.handle_request(peer, message, now)
-            case Refused():
-                self.handle_refused(peer, message, now)
-            case Beyond() | Further() | Reconcile():
-                self.reject_message(peer, message.topic, message)
-            case ResyncPage() | RelayAnswer() | ChunkIs() | ChunkTaken():
-                self.reject_message(peer, message.room, message)
-            case _:
-                assert_never(message)
-
-    def handle_link_up(self, peer: PeerId) -> None:
-        """Turn to a peer whose link is open."""
+    @on_input(LinkUp)
+    def handle_link_up(self, event: LinkUp, now: float) -> None:
+        """Resume work with a peer, now that its link is open."""
         for room in self._rooms.values():
-            room.handle_link_up(peer)
+            room.handle_link_up(event.peer)
         for admitted in self._admissions.values():
-            admitted.ask_contact(peer)
+            admitted.ask_contact(event.peer)
 
-    def handle_link_down(self, peer: PeerId) -> None:
-        """Forget what a peer is owed whose link is gone."""
-        self._visitors.handle_link_down(peer)
+    @on_input(LinkDown)
+    def handle_link_down(self, event: LinkDown, now: float) -> None:
+        """Forget what we owe to a peer whose link is gone."""
+        self._visitors.handle_link_down(event.peer)
         for room in self._rooms.values():
-            room.handle_link_down(peer)
+            room.handle_link_down(event.peer)
 
     def ask(self, asked: AskRelay, now: float) -> RelayReplies:
-        """Answer a request that came by another way than a link.
+        """Answer a request that came over HTTP instead of a link.
 
-        The replies promise something: give them after the commit.
+        The replies promise durability: give them after the commit.
         """
         message = asked.message
         if isinstance(message, RelayInfo):
@@ -162,21 +161,40 @@ class Relay(Part):
         return RelayReplies(tuple(each for each in answers if not isinstance(each, ChunkTaken | ChunkIs)))
 
     def status(self) -> tuple[RoomStatus, ...]:
-        """How every room that is served stands, in short."""
+        """Return a short status of every room that is served."""
         return tuple(room.status() for room in self._rooms.values())
 
     def company(self) -> list[tuple[TopicId, tuple[PeerId, ...], tuple[PeerId, ...]]]:
-        """Of each room, who is here, members and relays; of those who were here before nothing is kept."""
+        """Return the online members' devices and relays of each room; earlier ones are not remembered."""
         return [(room.room, room.here, ()) for room in self._rooms.values()]
 
     def examine(self) -> RelayReport:
-        """All that this relay knows."""
+        """Return all that this relay knows."""
         return RelayReport(self.epoch, tuple(room.report() for room in self._rooms.values()))
 
-    # Greetings.
+    # Messages.
 
+    def _is_served(self, peer: PeerId, message: RoomTopicMessage) -> bool:
+        """Return whether a message is about a room that we serve, or are about to; reject it otherwise."""
+        if self._is_kept_out(peer, message.topic):
+            return False
+        if self.serves(message.topic):
+            return True
+        reject_unknown_room(self._out, self._context.author, peer, message)
+        return False
+
+    def _is_kept_out(self, peer: PeerId, room: TopicId) -> bool:
+        """Return whether a room is not allowed on a peer's local network; reject its message if so."""
+        is_kept = self._is_kept_from(peer, room)
+        if is_kept:
+            reject_on_local_network(self._out, peer, room)
+        return is_kept
+
+    @on_message(Greet)
     def handle_greet(self, peer: PeerId, greet: Greet, now: float) -> None:
-        """Hear who a peer is, and greet it in turn if it is of the room."""
+        """Take in the greeting of a peer, and greet it in turn if it is of the room."""
+        if self._is_kept_out(peer, greet.room):
+            return
         try:
             caller = self._visitors.identify(peer, greet.card, now)
         except RemoteError as error:
@@ -189,26 +207,36 @@ class Relay(Part):
             return
         room = self._rooms.get(greet.room)
         if room is None:
-            # Whoever is about to ask us to serve it says first who it is; that is all we keep of it.
+            # A peer that will ask us to serve the room greets first; of this we keep only its card.
             self._reject(greet.room, peer, Reason.UNKNOWN_ROOM, "greet")
         elif room.handle_greet(caller, greet, now):
             self._out.send(peer, self._info(now))
 
     def handle_info(self, peer: PeerId, info: RelayInfo, now: float) -> None:
-        """Tell a peer that asks how much this relay keeps."""
+        """Send this relay's load to a peer that asks for it."""
         if info.request:
             self._out.send(peer, self._info(now))
 
     # Requests.
 
+    handle_send = request(RelaySend)
+    handle_forward = request(RelayForward)
+    handle_resync = request(Resync)
+    handle_want = request(Want)
+    handle_ask_control = request(AskControl)
+    handle_chunk_put = request(ChunkPut)
+    handle_chunk_want = request(ChunkWant)
+
     def handle_request(self, peer: PeerId, message: Request, now: float) -> None:
         """Answer a request about a room after the commit, or keep it until it can be answered."""
+        if self._is_kept_out(peer, message.topic):
+            return
         cards: tuple[Card, ...] = ()
         if isinstance(message, RelaySend | RelayForward):
             cards = message.cards
         elif isinstance(message, AskControl) and message.card is not None:
             cards = (message.card,)
-        room = self._rooms.get(message.topic if isinstance(message, Want) else message.room)
+        room = self._rooms.get(message.topic)
         caller = self._visitors.find_caller(peer, cards, now)
         caller = relay_at(room.view, peer) if room is not None and caller is None else caller
         if isinstance(message, Resync) and room and caller and room.resyncs.defer_if_waiting(caller, message):
@@ -218,8 +246,8 @@ class Relay(Part):
             self._out.add(AfterCommit(tuple(Send(peer, answer) for answer in answers)))
 
     def _answer_request(self, caller: Caller | None, message: Request, now: float) -> list[Answer]:
-        """Do what a request asks for; returns the answers. The same for links and for HTTP."""
-        room_id = message.topic if isinstance(message, Want) else message.room
+        """Carry out a request and return the answers. The same for links and for HTTP."""
+        room_id = message.topic
         room = self._rooms.get(room_id)
         if room is None:
             return self._refuse(message, Reason.UNKNOWN_ROOM, caller)
@@ -259,8 +287,11 @@ class Relay(Part):
         self._leave_if_dropped(room.room, now)
         return [*replies]
 
+    @on_message(RoomReceipt)
     def handle_receipt(self, peer: PeerId, receipt: RoomReceipt, now: float) -> None:
-        """Keep a receipt of a member, for those who are away."""
+        """Store a receipt of a member, for offline members."""
+        if not self._is_served(peer, receipt):
+            return
         room = self._rooms.get(receipt.room)
         caller = self._visitors.find_caller(peer, (receipt.card,), now)
         if room is not None and caller is not None:
@@ -269,20 +300,22 @@ class Relay(Part):
             reason = Reason.UNKNOWN_ROOM if room is None else Reason.UNKNOWN_DEVICE
             self._reject(receipt.room, peer, reason, "receipt")
 
-    def reject_message(self, peer: PeerId, room: TopicId, message: RoomMessage) -> None:
-        """Record a message of a sort that nobody says to a relay."""
-        self._reject(room, peer, Reason.UNSUPPORTED, type(message).__name__)
+    # Answers to our own requests.
 
-    # Answers to our own questions.
-
+    @on_message(RelayTaken)
     def handle_taken(self, peer: PeerId, taken: RelayTaken, now: float) -> None:
-        """Hear what another relay answers to what we forwarded."""
+        """Take in another relay's answer to the events that we forwarded."""
+        if not self._is_served(peer, taken):
+            return
         room = self._rooms.get(taken.room)
         if room is not None:
             room.handle_taken(peer, taken)
 
+    @on_message(ControlPage)
     def handle_control_page(self, peer: PeerId, page: ControlPage, now: float) -> None:
         """Take in control events that we asked for."""
+        if not self._is_served(peer, page):
+            return
         if page.room in self._admissions:
             self._continue_admission(peer, page, now)
             return
@@ -291,15 +324,21 @@ class Relay(Part):
             room.handle_page(self._answering(peer, now), page, now)
             self._leave_if_dropped(page.room, now)
 
+    @on_message(Given)
     def handle_given(self, peer: PeerId, given: Given, now: float) -> None:
         """Take in single events that we asked for."""
+        if not self._is_served(peer, given):
+            return
         room = self._rooms.get(given.topic)
         if room is not None:
             room.handle_given(self._answering(peer, now), given, now)
             self._leave_if_dropped(given.topic, now)
 
+    @on_message(Refused)
     def handle_refused(self, peer: PeerId, refused: Refused, now: float) -> None:
-        """Hear why a peer shows us nothing of a room that we are about to serve."""
+        """Note why a peer refuses to show us a room that we are about to serve."""
+        if not self._is_served(peer, refused):
+            return
         admitted = self._admissions.get(refused.room)
         if admitted is not None:
             admitted.handle_refusal(peer, refused.reason)
@@ -311,7 +350,7 @@ class Relay(Part):
 
     @on_timer(AdmissionDue)
     def ask_admission_again(self, timer: AdmissionDue, now: float) -> None:
-        """Ask again for the control DAG of a room, or give it up."""
+        """Ask again for the control DAG of a room, or give up its admission."""
         admitted = self._admissions.get(timer.room)
         if admitted is not None and admitted.ask_again(now) is not None:
             del self._admissions[timer.room]
@@ -319,7 +358,7 @@ class Relay(Part):
 
     @on_timer(LingerDue)
     def release_admission_links(self, timer: LingerDue, now: float) -> None:
-        """Hold no longer the links by which we came to a room."""
+        """Release the links of a finished admission."""
         admitted = self._lingering.pop(timer.room, None)
         if admitted is not None:
             admitted.release_links()
@@ -341,28 +380,31 @@ class Relay(Part):
 
     @on_timer(ExpiryDue)
     def expire_events(self, timer: ExpiryDue, now: float) -> None:
-        """Let go of what a room has kept long enough."""
+        """Expire the events of a room that have been kept long enough."""
         room = self._rooms.get(timer.room)
         if room is not None:
             room.expire_events(now)
 
     @on_timer(SweepDue)
     def sweep_again(self, timer: SweepDue, now: float) -> None:
-        """Let go of the next part of a room that is not served any more."""
+        """Delete the next part of a room that is not served any more."""
         self._sweep_room(timer.room)
 
     # Rooms that begin and end.
 
+    @on_message(RelayAsk)
     def handle_ask(self, peer: PeerId, ask: RelayAsk, now: float) -> None:
-        """Say whether we take a room, and begin to if so."""
+        """Answer whether we accept a room, and begin its admission if so."""
+        if self._is_kept_out(peer, ask.room):
+            return
         caller = self._visitors.find_caller(peer, () if ask.card is None else (ask.card,), now)
         person = None if caller is None else caller.person
         rooms = len(self._rooms) + len(self._admissions)
-        reason = why_not_taken(self._config, person, rooms, self._budget.bytes)
+        reason = why_not_taken(self._config, person, rooms, self._setting.budget.bytes)
         if reason is None and len(self._admissions) >= AT_ONCE:
             reason = Reason.TOO_MANY
         if reason is None and self._context.store.log.kept(ask.room).units:
-            reason = Reason.IN_USE  # we are a member of it, or were its relay and have not let go of all
+            reason = Reason.IN_USE  # We are a member of it, or were its relay and have not deleted all.
         is_served = self.serves(ask.room)
         reason = None if is_served else reason
         card = self._context.card if reason is None else None
@@ -377,8 +419,7 @@ class Relay(Part):
     def _begin_admission(
         self, room: TopicId, asker: PeerId, contacts: tuple[Contact, ...], now: float
     ) -> None:
-        most = self._rooms_config.max_control
-        admitted = Admission(room, asker, contacts, self._context, self._config, most, self._out)
+        admitted = Admission(room, asker, contacts, self._setting)
         self._admissions[room] = admitted
         admitted.begin(now)
 
@@ -389,29 +430,29 @@ class Relay(Part):
         if admitted.why_not is not None:
             return
         del self._admissions[page.room]
-        cache = self._cache(page.room, Budget(0))
+        cache = RoomStores(page.room, self._setting._replace(budget=Budget(0))).cache
         for verified in admitted.units:
             cache.keep_control(verified, False, now)
         self._write(page.room, _SERVING)
-        room = self._rooms[page.room] = self._open(page.room)
+        room = self._rooms[page.room] = RelayRoom(page.room, self._setting)
         room.join(tuple(admitted.contacts), now)
         self._lingering[page.room] = admitted
         self._leave_if_dropped(page.room, now)
         admitted.linger()
 
     def _leave_if_dropped(self, room_id: TopicId, now: float) -> None:
-        """Leave a room whose state names us no longer, and begin to let go of it."""
+        """Leave a room whose state no longer names us, and begin to delete it."""
         room = self._rooms[room_id]
         if not room.is_dropped:
             return
         del self._rooms[room_id]
         self._write(room_id, _LEAVING)
         room.leave(now)
-        self._leaving[room_id] = room.remains
+        self._leaving[room_id] = room
         self._sweep_room(room_id)
 
     def _sweep_room(self, room_id: TopicId) -> None:
-        """Let go of a bounded part of a room that is not served any more."""
+        """Delete a bounded part of a room that is not served any more."""
         remains = self._leaving.get(room_id)
         if remains is None:
             return
@@ -428,24 +469,9 @@ class Relay(Part):
         return refuse_request(message, reason, caller, self._out)
 
     def _info(self, now: float) -> RelayInfo:
-        kept, rooms = self._budget, len(self._rooms)
+        kept, rooms = self._setting.budget, len(self._rooms)
         clock = int(now * 1000)
         return RelayInfo(rooms, kept.events, kept.bytes, self._config.total_bytes, clock, False)
-
-    def _open(self, room: TopicId) -> RelayRoom:
-        config, rooms = self._config, self._rooms_config
-        return RelayRoom(room, self.epoch, self._context, config, rooms, self._budget, self._out)
-
-    def _cache(self, room: TopicId, budget: Budget) -> EventCache:
-        context = self._context
-        return EventCache(room, context.store, context.cards, budget, self._config.tombstones, self._out)
-
-    def _remains(self, room: TopicId) -> RoomSweep:
-        """What a sweep has left that a restart interrupted."""
-        config, context = self._config, self._context
-        receipts = StoredReceipts(room, context, self._rooms_config, config.receipts)
-        chunks = StoredChunks(room, context.store.cells, config.chunk_bytes, self._out)
-        return RoomSweep(self._cache(room, self._budget), receipts, chunks)
 
     def _write(
         self, room: TopicId, state: bytes, asker: PeerId = _NOBODY, contacts: tuple[Contact, ...] = ()

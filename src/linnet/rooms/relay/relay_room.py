@@ -1,23 +1,25 @@
-"""One room that this node serves as a relay: everything that is said about it comes through here."""
+"""One room that this node serves as a relay: connects the room's components."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from linnet.core.errors import RemoteError
-from linnet.core.ids import PeerId, TopicId
+from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
+from linnet.core.limits import DEPENDENCIES
 from linnet.core.reasons import Reason
-from linnet.delivery.causal_messages import Given, Want
 from linnet.delivery.context import Context
-from linnet.event.event import Unverified
+from linnet.delivery.messages import Data, Given, Want
+from linnet.event.event import Event, Spot, Tail, Unverified, Verified
+from linnet.event.signing import recall_unit, sign_unit
 from linnet.identity.cards import Card
 from linnet.machine.outbox import Outbox
-from linnet.rooms.access.control_dag import NO_TOPIC, ControlDag
-from linnet.rooms.access.view import View
-from linnet.rooms.access.visiting import removal_of
-from linnet.rooms.config import RelayConfig, RoomsConfig
-from linnet.rooms.content import Membership
+from linnet.rooms.auth.control_graph import NO_TOPIC, ControlDag
+from linnet.rooms.auth.room_state import View
+from linnet.rooms.commands import RelayKnowledge, RelayRoomReport, RoomStatus
+from linnet.rooms.event_types import MEMBER, Member, Membership, body_of, member_key
 from linnet.rooms.messages import (
+    HEADS,
     AskControl,
     ChunkIs,
     ChunkPut,
@@ -31,82 +33,56 @@ from linnet.rooms.messages import (
     RoomReceipt,
 )
 from linnet.rooms.relay.access_control import (
-    HEADS,
     Caller,
     Presence,
     stale_answer,
     why_not_member,
     why_not_reader,
 )
-from linnet.rooms.relay.admission import OwnMembership, RoomSweep
+from linnet.rooms.relay.admission import RelaySetting, RoomStores
 from linnet.rooms.relay.control_fetch import ControlFetch
-from linnet.rooms.relay.disclosure_report import disclose_room
-from linnet.rooms.relay.event_cache import EventCache
+from linnet.rooms.relay.event_cache import EventCache, EventRetention, GroupRetention
 from linnet.rooms.relay.forwarding import Forwarding
-from linnet.rooms.relay.ingest import Answers, Ingest, Turn
+from linnet.rooms.relay.ingest import Answers, Fresh, Ingest, Origin, Turn
 from linnet.rooms.relay.mailbox import Followers, Mailbox, Pages, Resyncs
-from linnet.rooms.relay.pending_events import Origin
-from linnet.rooms.relay.retention import EventRetention, GroupRetention
-from linnet.rooms.relay.stored_chunks import StoredChunks
-from linnet.rooms.relay.stored_receipts import StoredReceipts
-from linnet.rooms.relay.usage import Budget
-from linnet.rooms.results import RelayRoomReport, RoomStatus
 from linnet.trace.records import Kind, Record
 
 
-class RelayRoom:
+class RelayRoom(RoomStores):
     """A room whose control DAG is in the store, where this device is named as a relay."""
 
-    def __init__(
-        self,
-        room: TopicId,
-        epoch: bytes,
-        context: Context,
-        config: RelayConfig,
-        rooms: RoomsConfig,
-        budget: Budget,
-        out: Outbox,
-    ) -> None:
-        cells = context.store.cells
-        self.room = room
+    def __init__(self, room: TopicId, setting: RelaySetting) -> None:
+        super().__init__(room, setting)
+        context, config, rooms, out = setting.context, setting.config, setting.rooms, setting.out
         self._context = context
         self._out = out
         self._answers = Answers(room)
-        self.cache = EventCache(room, context.store, context.cards, budget, config.tombstones, out)
         self.dag = _restore_dag(self.cache, context)
         pages = Pages(context.cards, rooms.page_events, rooms.page_bytes)
-        self._receipts = StoredReceipts(room, context, rooms, config.receipts)
-        self._chunks = StoredChunks(room, cells, config.chunk_bytes, out)
-        self._mailbox = Mailbox(room, epoch, self.cache, self.dag, pages, self._receipts)
+        self._mailbox = Mailbox(setting.epoch, self.cache, self.dag, pages, self.receipts)
         self._followers = Followers(self._mailbox, pages)
         self._fetch = ControlFetch(room, config, context.card, lambda: self.dag.heads[:HEADS], out)
         patience = config.fetch_tries * config.fetch_timeout + rooms.relay_timeout
         self._forwarding = Forwarding(
-            room, cells, self.cache, pages, context.links, patience, rooms.relay_retry, out
+            context.store.cells, self.cache, pages, context.links, patience, rooms.relay_retry, out
         )
-        groups = GroupRetention(room, self.dag, self.cache, config)
-        self._ingest = Ingest(
-            room, epoch, context, config, rooms, self.dag, self.cache, self._fetch, groups, out
-        )
-        self._retention = EventRetention(
-            room, self.dag, self.cache, self._chunks, groups, config.max_lifetime, out
-        )
+        groups = GroupRetention(self.dag, self.cache, config)
+        self._ingest = Ingest(setting, self._fetch, groups)
+        self._retention = EventRetention(groups, self.chunks, config.max_lifetime, out)
         self._own = OwnMembership(context, self.dag, self.cache, out)
         self._presence = Presence(room, context, self.dag, self.cache.usage, out)
-        self.resyncs = Resyncs(
-            room, self.dag, self._mailbox, self._followers, self._retention, self._presence, out
-        )
+        self.resyncs = Resyncs(self._mailbox, self._followers, self._retention, self._presence, out)
 
     @property
     def view(self) -> View:
-        """The state of the room as it is now."""
+        """The current state of the room."""
         return self.dag.view()
 
     @property
     def is_dropped(self) -> bool:
-        """Whether the room's state no longer names this device as a relay, or has put its person out.
+        """Whether the room's state no longer names this device as a relay, or has removed its person.
 
-        While control events are lacking that the log should hold, nobody can say that.
+        False while control events of the log are damaged, since the state is then unknown.
         """
         if self.cache.lacking:
             return False
@@ -127,7 +103,7 @@ class RelayRoom:
         self._finish_turn(turn, now)
 
     def join(self, contacts: tuple[PeerId, ...], now: float) -> None:
-        """Say that we join, to these members and all other relays."""
+        """Publish our join to these members and all other relays."""
         turn = self._begin_turn()
         before = self.cache.end
         turn.changed = True
@@ -139,7 +115,7 @@ class RelayRoom:
     # What peers and relays send.
 
     def keep_events(self, caller: Caller, message: RelaySend | RelayForward, now: float) -> list[RelayTaken]:
-        """Take in events that are to be kept; returns the answer to a caller that is not linked."""
+        """Take in events to be kept; return the answers for a caller that is not linked."""
         turn = self._begin_turn()
         turn.give_answer(caller, self._answers.open_request(caller, message.request, len(message.units)))
         relay = isinstance(message, RelayForward)
@@ -150,40 +126,40 @@ class RelayRoom:
         return turn.replies
 
     def why_not_relay(self, caller: Caller) -> Reason | None:
-        """Why somebody is not a relay of this room."""
+        """Return why a caller is not a relay of this room; None if it is."""
         return None if self.view.is_relay(caller.peer) else Reason.NOT_A_RELAY
 
     def why_not(
         self, caller: Caller | None, asked: AskControl | Want | ChunkWant, now: float
     ) -> Reason | None:
-        """Why somebody gets no answer."""
+        """Return why a caller is refused an answer; None if it is not."""
         if isinstance(asked, AskControl):
             return self._presence.why_not_visitor(caller, asked.ticket, now)
         return why_not_reader(self.view, caller, asked)
 
     def give_events(self, caller: Caller, want: Want, now: float) -> Given:
-        """The events that a caller wants by their ids."""
+        """Return the events that a caller wants by their ids."""
         self._presence.note_seen(caller, now)
         return self._mailbox.give_events(want, self._retention.since(now))
 
     def give_control(self, caller: Caller | None, asked: AskControl, now: float) -> ControlPage:
-        """The control events that a caller asks for."""
+        """Return the control events that a caller asks for."""
         if caller is not None:
             self._presence.note_seen(caller, now)
         return self._mailbox.control_page(asked, self._presence.contacts())
 
     def removal_page(self, caller: Caller, asked: AskControl) -> ControlPage | None:
-        """For somebody who was of the room: by which event it is no longer, and what that builds on."""
-        event = removal_of(self.dag, caller.person)
+        """Return a page for a former member with the event that removed it, and those that this builds on."""
+        event = self.dag.removal_of(caller.person)
         return None if event is None else self._mailbox.control_page(asked, (), event)
 
     def handle_receipt(self, caller: Caller, receipt: RoomReceipt, now: float) -> None:
-        """Keep a receipt, from its device or passed on by another member or relay, and pass it on."""
+        """Store a receipt, from its device or passed on by another member or relay, and pass it on."""
         giver = Caller(receipt.card.device_key, receipt.card.person)
         reason = why_not_reader(self.view, caller) or why_not_member(self.view, giver)
         if reason is None:
             try:
-                news = self._receipts.learn(receipt)
+                news = self.receipts.learn(receipt)
             except RemoteError as error:
                 reason = error.reason
             else:
@@ -193,11 +169,9 @@ class RelayRoom:
         self._out.record(Record(Kind.REJECTED, self.room, peer=caller.peer, reason=reason, note="receipt"))
 
     def put_chunk(self, caller: Caller, put: ChunkPut, now: float) -> ChunkTaken:
-        """Keep a piece of an attachment, if it may be kept; returns the answer."""
+        """Store a piece of an attachment, if that is allowed; return the answer."""
         reason = why_not_member(self.view, caller)
-        taken = (
-            ChunkTaken(self.room, put.digest, reason) if reason is not None else self._chunks.put(put, now)
-        )
+        taken = ChunkTaken(self.room, put.digest, reason) if reason is not None else self.chunks.put(put, now)
         if taken.reason is None:
             self._retention.arm_timer(now)
         else:
@@ -207,13 +181,13 @@ class RelayRoom:
         return taken
 
     def get_chunks(self, want: ChunkWant, now: float) -> list[ChunkIs]:
-        """Pieces of attachments."""
-        return self._chunks.get(want, self._retention.since(now))
+        """Return the wanted pieces of attachments."""
+        return self.chunks.give(want, self._retention.since(now))
 
-    # Who is there.
+    # Callers that are online.
 
     def handle_greet(self, caller: Caller, greet: Greet, now: float) -> bool:
-        """Hear who a caller is and how far it is; returns whether it was greeted in turn."""
+        """Take in the greeting of a caller, and fetch control events it names; return whether we answered."""
         missing = self.dag.missing(greet.control)
         if missing and why_not_reader(self.view, caller) is None:
             self._fetch.ask_beyond_heads(caller.peer, now)
@@ -230,7 +204,7 @@ class RelayRoom:
             self._forwarding.resume(peer)
 
     def handle_link_down(self, peer: PeerId) -> None:
-        """Forget what a peer is owed whose link is gone."""
+        """Forget what we owe to a peer whose link is gone."""
         self._presence.handle_link_down(peer)
         self._answers.handle_link_down(peer)
         self.resyncs.handle_link_down(peer)
@@ -239,7 +213,7 @@ class RelayRoom:
         self._fetch.handle_link_down(peer)
         self._forwarding.handle_link_down(peer)
 
-    # Answers to our own questions.
+    # Answers to our own requests.
 
     def handle_page(self, caller: Caller, page: ControlPage, now: float) -> None:
         """Take in control events that we asked for."""
@@ -267,7 +241,7 @@ class RelayRoom:
             self._answer_waiting(caller.peer, now)
 
     def handle_taken(self, peer: PeerId, taken: RelayTaken) -> None:
-        """Hear what another relay answers to what we forwarded."""
+        """Take in another relay's answer to the events that we forwarded."""
         if self._forwarding.expects_answer(peer, taken.request):
             self._forwarding.handle_taken(peer, taken)
         else:
@@ -288,11 +262,11 @@ class RelayRoom:
                 self._answer_waiting(peer, now)
 
     def forward_again(self, peer: PeerId) -> None:
-        """Forward again to a relay that gave no answer in time, or that is to be tried again."""
+        """Forward again to a relay that gave no answer in time, or that must be tried again."""
         self._forwarding.try_again(peer)
 
     def expire_events(self, now: float) -> None:
-        """Let go of what was kept long enough, and tell its authors who follow."""
+        """Expire events that were kept long enough, and tell their authors among the followers."""
         turn = self._begin_turn()
         self._retention.handle_expiry(now)
         self._finish_turn(turn, now)
@@ -300,7 +274,7 @@ class RelayRoom:
     # The end.
 
     def leave(self, now: float) -> None:
-        """Say that we leave, if we are in the room, and stop: it has other relays."""
+        """Publish our leave, if we are in the room, and stop: it has other relays."""
         turn = self._begin_turn()
         self._ingest.stop(turn, Reason.NOT_A_RELAY)
         self._followers.expel(lambda _: Reason.NOT_A_RELAY, turn.promise_send)
@@ -313,17 +287,12 @@ class RelayRoom:
         turn.finish()
 
     @property
-    def remains(self) -> RoomSweep:
-        """What there is to let go of."""
-        return RoomSweep(self.cache, self._receipts, self._chunks)
-
-    @property
     def here(self) -> tuple[PeerId, ...]:
-        """Devices of members, and relays, that have greeted and are there."""
+        """The online devices of members, and relays, that have greeted."""
         return tuple(self._presence.here)
 
     def status(self) -> RoomStatus:
-        """How the room stands here, in short."""
+        """Return a short status of the room here."""
         return RoomStatus(
             self.room,
             None,
@@ -344,14 +313,54 @@ class RelayRoom:
         )
 
     def report(self) -> RelayRoomReport:
-        """All that is known of this room."""
+        """Return all that this relay knows of the room."""
         log = self._context.store.log
-        return disclose_room(
-            self.room, log, self.dag, self.cache, self._receipts, self._chunks.bytes, self._presence.seen
+        seen = self._presence.seen
+        control: dict[AuthorId, int] = {}
+        devices: dict[AuthorId, dict[DeviceId, None]] = {}
+        for event in self.cache.control:
+            fact = self.dag.fact(event)
+            control[fact.sender] = control.get(fact.sender, 0) + 1
+            devices.setdefault(fact.sender, {})[fact.device] = None
+        for topic in (*self.cache.topics, *self.cache.group_topics):
+            for head in log.heads(topic):
+                devices.setdefault(head.author, {})[head.device] = None
+        view = self.dag.view()
+        usage, keys = self.cache.usage, self.cache.shelf.usage
+        members = (person for person, _ in view.members())
+        known = dict.fromkeys((*members, *control, *usage.shares, *keys.shares, *seen))
+        people = tuple(
+            RelayKnowledge(
+                person,
+                view.membership(person),
+                control.get(person, 0),
+                usage.share_of(person).events + keys.share_of(person).events,
+                usage.share_of(person).bytes + keys.share_of(person).bytes,
+                len(devices.get(person, ())),
+                max(usage.share_of(person).last_ms or 0, keys.share_of(person).last_ms or 0) or None,
+                seen.get(person),
+                self.receipts.count_of(person),
+                self.cache.devices.count_of(person),
+            )
+            for person in sorted(known)
+        )
+        return RelayRoomReport(
+            self.room,
+            len(self.dag),
+            usage.events + keys.events,
+            usage.bytes + keys.bytes,
+            self.chunks.bytes,
+            self.cache.oldest,
+            self.cache.expired,
+            self.cache.evicted,
+            usage.states,
+            people,
+            keys.events,
+            keys.bytes,
         )
 
     def _finish_turn(self, turn: Turn, now: float, begin_at: int | None = None) -> None:
-        """Forward, push and answer what came of an input."""
+        """Forward, push and answer the results of an input."""
         if turn.changed:
             self._apply_state(begin_at)
         self._forwarding.since = self._retention.since(now)
@@ -364,7 +373,7 @@ class RelayRoom:
         turn.finish()
 
     def _apply_state(self, begin_at: int | None) -> None:
-        """Do as the state of the room says that may have changed."""
+        """Apply the state of the room, which may have changed."""
         view = self.view
         before = self._forwarding.relays
         self._forwarding.set_relays(self._others())
@@ -373,11 +382,11 @@ class RelayRoom:
             self._forwarding.begin_at(begin_at)
         self._followers.expel(lambda caller: why_not_member(view, caller), self._out.send)
         if not self.cache.lacking:
-            self._receipts.retain(frozenset(view.joined()))
+            self.receipts.retain(frozenset(view.joined()))
         self._presence.drop_outsiders()
 
     def _greet_linked(self, peers: Iterable[PeerId]) -> None:
-        """Greet those of these who are here."""
+        """Greet those of these peers that are linked."""
         links = self._context.links
         for peer in peers:
             if peer in links:
@@ -387,7 +396,7 @@ class RelayRoom:
         return Turn(self.room, self._answers, self._out)
 
     def _others(self) -> dict[PeerId, tuple[str, ...]]:
-        """The room's other relays, and where they may be dialled."""
+        """Return the room's other relays with their addresses."""
         return {peer: relay.hints for peer, relay in self.view.relays() if peer != self._context.peer}
 
     def _take_units(
@@ -404,18 +413,18 @@ class RelayRoom:
         turn: Turn,
         now: float,
     ) -> None:
-        """Take in control events that were asked for. Those from a relay of the room are not forwarded."""
+        """Take in control events that we asked for. Those from a relay of the room are not forwarded."""
         origin = Origin(caller, self.view.is_relay(caller.peer), None)
         fresh = [unit for unit in units if unit.topic != NO_TOPIC]  # all but the create event, which we have
         self._take_units(fresh, {card.person + card.device: card for card in cards}, origin, turn, now)
 
     def _answer_waiting(self, peer: PeerId, now: float) -> None:
-        """Answer what a peer said and asked that has told all that it knows."""
+        """Answer the greeting and request of a peer that has sent all the control events it knows."""
         self._presence.answer_waiting(peer, now)
         self.resyncs.answer_deferred(peer, now)
 
     def _tell_receipt(self, caller: Caller, receipt: RoomReceipt) -> None:
-        """Followers get it in a page; other relays only what came from its own device, as it is."""
+        """Pass on a receipt: to followers in a page, to other relays as it is, unless a relay sent it."""
         turn = self._begin_turn()
         self._followers.push_events(turn, self.cache.end)
         if not self.view.is_relay(caller.peer):
@@ -426,9 +435,9 @@ class RelayRoom:
 
 
 def _restore_dag(cache: EventCache, context: Context) -> ControlDag:
-    """The control DAG as the log holds it. What builds on an event that is damaged is left out.
+    """Restore the control DAG from the log, without the events that build on a damaged one.
 
-    Then we are behind, and catch up as any relay that is behind: with the first that greets.
+    If some are left out, we catch up like any relay that is behind: with the first peer that greets.
     """
     events = cache.restore()
     dag = ControlDag(next(events), context.card_check)
@@ -438,3 +447,75 @@ def _restore_dag(cache: EventCache, context: Context) -> ControlDag:
         else:
             dag.add(event)
     return dag
+
+
+class OwnMembership:
+    """Publishes that this relay joins or leaves: the only events of a relay in a room."""
+
+    def __init__(self, context: Context, dag: ControlDag, cache: EventCache, out: Outbox) -> None:
+        self._context = context
+        self._dag = dag
+        self._cache = cache
+        self._out = out
+
+    @property
+    def standing(self) -> Membership:
+        """Our own membership in the room."""
+        return self._dag.view().membership(self._context.author)
+
+    def say_membership(
+        self,
+        membership: Membership,
+        turn: Turn,
+        members: Container[PeerId],
+        relays: Container[PeerId],
+        now: float,
+    ) -> None:
+        """Join or leave, if the room lets us, and tell the linked peers.
+
+        Members get the event like any other. The other relays get our join forwarded; to them a relay that
+        leaves is an ordinary peer.
+        """
+        verified = self._make(membership, now)
+        event = verified.events[0]
+        refusal = self._dag.add(event)
+        if refusal is not None:
+            reason, note = refusal.reason, event.kind
+            self._out.record(Record(Kind.REJECTED, event.topic, event.id, reason=reason, note=note))
+            return
+        position = self._cache.keep_control(verified, True, now)
+        turn.fresh.append(Fresh(position, event.id, verified.unit, self._context.peer))
+        turn.forwards = True
+        turn.promise_record(
+            Record(Kind.PUBLISHED, event.topic, event.id, event.device, event.seq, note=event.kind)
+        )
+        message = Data(verified.unit, 1, 0, int(now * 1_000_000), self._context.card)
+        send = RelaySend(event.topic, 0, (verified.unit,), (self._context.card,))
+        for peer in self._context.links:
+            if peer in relays and membership is Membership.LEAVE:
+                turn.promise_send(peer, send)
+            elif peer in members and peer not in relays and peer != self._context.peer:
+                turn.promise_send(peer, message)
+
+    def _make(self, membership: Membership, now: float) -> Verified:
+        """Sign our membership event, which follows all known control events."""
+        context, dag = self._context, self._dag
+        mine = [event for event in self._cache.control if self._is_ours(event)]
+        last = max(map(self._event, mine), key=lambda event: event.seq or 0, default=None)
+        heads = dag.heads[:DEPENDENCIES]
+        named = [*map(self._event, heads), *(() if last is None else (last,))]
+        height = 1 + max(event.tail.height or 0 for event in named)
+        key, body = member_key(context.author), body_of(Member(membership))
+        tail = Tail(heads, None, height, heads, MEMBER, key, int(now * 1000), None, body)
+        seq, prev = (0, None) if last is None else ((last.seq or 0) + 1, last.id)
+        return sign_unit(context.key, Spot(dag.room, context.author, context.device, seq, prev), (tail,))
+
+    def _is_ours(self, event: EventId) -> bool:
+        fact = self._dag.fact(event)
+        return (fact.sender, fact.device) == (self._context.author, self._context.device)
+
+    def _event(self, event: EventId) -> Event:
+        unit = self._cache.unit(event, 0.0)
+        if unit is None:
+            raise AssertionError(f"the control event {event.hex()} is not in the log")
+        return recall_unit(unit).events[0]

@@ -1,1 +1,1 @@
-"""Published ways to sample peers, for comparison with the one that nodes use. No node runs them."""
+"""Published ways to sample peers, for comparison with the shipped one. No node runs them."""

@@ -1,4 +1,4 @@
-"""Brahms (Bortnikov et al. 2009): limited pushes, pulls, and min-wise samples of all that was ever heard."""
+"""Brahms (Bortnikov et al. 2009): limited pushes, pulls, and min-wise samples of all ids ever heard."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class BrahmsConfig(Struct, frozen=True):
 
     @property
     def pushes(self) -> int:
-        """How many are told of us in a round; of more than so many pushes none is believed."""
+        """The number of pushes in a round; if more arrive, none is believed."""
         return round(self.pushed * self.view)
 
     @property
     def pulls(self) -> int:
-        """How many are asked in a round."""
+        """The number of peers pulled from in a round."""
         return round(self.pulled * self.view)
 
 
 class MinWise:
-    """Keeps of all ids that it ever sees the one whose secret hash is least: any is as likely."""
+    """A sampler that keeps the id with the least secret hash of all that it sees: each is equally likely."""
 
     __slots__ = ("_least", "_salt", "peer")
 
@@ -44,7 +44,7 @@ class MinWise:
         self.peer: PeerId | None = None
 
     def see(self, peer: PeerId) -> None:
-        """An id came by, however often."""
+        """Take in an id; repetitions do not matter."""
         mixed = ((int.from_bytes(peer[:8], "big") ^ self._salt) * _MIX) & _MASK
         value = ((mixed ^ (mixed >> 32)) * _MIX) & _MASK
         if value < self._least:
@@ -52,7 +52,7 @@ class MinWise:
 
 
 class Brahms:
-    """One node."""
+    """One node of Brahms."""
 
     def __init__(
         self,
@@ -76,16 +76,16 @@ class Brahms:
 
     @property
     def view(self) -> tuple[PeerId, ...]:
-        """Whom it knows."""
+        """The peers in the node's view."""
         return tuple(self._view)
 
     @property
     def samples(self) -> tuple[PeerId, ...]:
-        """What its samplers hold."""
+        """The ids that the samplers hold."""
         return tuple([sampler.peer for sampler in self._samplers if sampler.peer is not None])
 
     def begin(self) -> list[Ask]:
-        """Tell some of us, and ask some for their views."""
+        """Push our id to some peers, and pull the views of some."""
         if not self._view:
             return []
         pushes = self._rng.choices(self._view, k=self._config.pushes)
@@ -94,18 +94,18 @@ class Brahms:
         return told + [Ask(peer, (), is_answered=True) for peer in pulls]
 
     def asked(self, peer: PeerId, entries: Entries) -> Entries:
-        """A push tells of its sender alone; a pull gets the view."""
+        """Take in a push, which names its sender alone; answer a pull with the view."""
         if entries:
             self._pushed.append(peer)
             return ()
         return fresh(self._view)
 
     def answered(self, peer: PeerId, entries: Entries) -> None:
-        """A pulled view."""
+        """Take in a pulled view."""
         self._pulled += [entry.peer for entry in entries if entry.peer != self._ours]
 
     def unanswered(self, peer: PeerId) -> None:
-        """Nothing: the next view is drawn anew."""
+        """Do nothing: the next view is drawn anew."""
 
     def end(self) -> None:
         """Draw the next view, unless there were too many pushes, or no push or no pull at all."""
@@ -131,7 +131,7 @@ class Brahms:
                     sampler.see(peer)
 
     def _probe(self) -> None:
-        """A sampler whose node is down begins anew."""
+        """Restart one random sampler if its node is down."""
         place = self._rng.randrange(len(self._samplers))
         peer = self._samplers[place].peer
         if peer is not None and not self._is_up(peer):

@@ -1,4 +1,4 @@
-"""What a bench of peer sampling needs of a way to sample, whichever it is."""
+"""The interface between a bench of peer sampling and the ways to sample."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from linnet.core.ids import PeerId
 
 
 class Entry(NamedTuple):
-    """A node in a view or a message, and how many rounds ago its news left it."""
+    """A node in a view or a message, and how many rounds ago it sent this news."""
 
     peer: PeerId
     age: int
@@ -20,7 +20,7 @@ Entries = tuple[Entry, ...]
 
 
 class Ask(NamedTuple):
-    """What a node sends to another at the beginning of a round."""
+    """A message of a node to another at the beginning of a round."""
 
     peer: PeerId
     entries: Entries
@@ -32,26 +32,26 @@ class Gossip(Protocol):
 
     @property
     def view(self) -> tuple[PeerId, ...]:
-        """Whom it knows."""
+        """The peers in the node's view."""
 
     def begin(self) -> list[Ask]:
-        """What it sends in this round."""
+        """Return the messages of the node in this round."""
 
     def asked(self, peer: PeerId, entries: Entries) -> Entries:
-        """Something came; returns the answer, which is lost if none was asked for."""
+        """Take in a message; return the answer, which is lost if none was asked for."""
 
     def answered(self, peer: PeerId, entries: Entries) -> None:
-        """An answer came."""
+        """Take in an answer."""
 
     def unanswered(self, peer: PeerId) -> None:
-        """No answer came."""
+        """Note that no answer came."""
 
     def end(self) -> None:
-        """The round is over."""
+        """End the round."""
 
 
 Made = Callable[[PeerId, Sequence[PeerId], Sequence[PeerId], Random], Gossip]
-"""Makes a node from its id, the first nodes that it knows, those that it trusts, and its luck."""
+"""Makes a node from its id, the first peers that it knows, those that it trusts, and its generator."""
 
 
 class Way(NamedTuple):
@@ -61,11 +61,11 @@ class Way(NamedTuple):
     answer: int
     """Entries in an answer."""
     sent: int
-    """Entries that whoever asks may send along; the first is always the sender."""
+    """Entries that a question may carry; the first is always the sender."""
     asks: int = 1
     """Questions of a node in a round."""
 
 
 def fresh(peers: Sequence[PeerId]) -> Entries:
-    """Entries of peers, all as young as can be."""
+    """Make entries of peers, all of age zero."""
     return tuple([Entry(peer, 0) for peer in peers])

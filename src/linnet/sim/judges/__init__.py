@@ -1,1 +1,1 @@
-"""Judges of the four ways to subscribe. They know ids and what was seen from outside, and no machine."""
+"""Judges of the four ways to subscribe. They know ids and outside observations, and no machine."""

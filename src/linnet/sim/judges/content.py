@@ -1,4 +1,4 @@
-"""The judge of content: who wanted what, by brute force, and whether those who had to have it."""
+"""The judge of content: works out by brute force which subscribers must have which events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STANDS = 30.0
 
 
 class Publication(Struct, frozen=True):
-    """Something that was published with a topic and a number, and what its publisher was told."""
+    """A published event with a topic and a number, and what its publisher was told."""
 
     id: EventId
     topic: str
@@ -22,9 +22,9 @@ class Publication(Struct, frozen=True):
     publisher: str
     asked: float
     is_complete: bool
-    """Whether the publisher was told that all who want it have it."""
+    """Whether the publisher was told that all subscribers have it."""
     is_forbidden: bool = False
-    """Whether its device had been revoked for long."""
+    """Whether its device had been revoked long before."""
 
 
 class Subscriber(Struct, frozen=True):
@@ -36,25 +36,25 @@ class Subscriber(Struct, frozen=True):
     high: int
     made: float
     ended: float
-    """When it ended, with its node or by itself."""
+    """When the subscription ended, with its node or by itself."""
     away: tuple[float, ...]
     """Seconds at which its node did not run, or could not be reached."""
     lives: tuple[tuple[EventId, ...], ...]
-    """What it was handed, in each life of its node."""
+    """The events that it was handed, in each life of its node."""
 
     def wants(self, event: Publication) -> bool:
-        """Whether an event is one of those that it asked for."""
+        """Return whether an event matches the subscription."""
         return event.topic == self.topic and self.low <= event.number <= self.high
 
     def had_to_have(self, event: Publication) -> bool:
-        """Whether it was there all the time, so that nothing excuses that it lacks an event."""
+        """Return whether the subscriber was there all the time, so that a missing event has no excuse."""
         begins, ends = event.asked - STANDS, event.asked + 2 * STANDS
         is_there = self.made <= begins and ends <= self.ended
         return is_there and not any(begins <= second <= ends for second in self.away)
 
 
 def judge_content(publications: Iterable[Publication], subscribers: Iterable[Subscriber]) -> list[Complaint]:
-    """All that is not as promised."""
+    """Return all broken promises."""
     published = {each.id: each for each in publications}
     return [complaint for each in subscribers for complaint in _judge_subscriber(published, each)]
 

@@ -1,7 +1,7 @@
-"""The judge of a place: one line of messages for all, and the state that follows from it.
+"""The judge of a place: checks the one line of messages, and the state that follows from it.
 
-It is told what speakers were acknowledged, and what each watcher held in the end. It works out the state by
-itself, from the line.
+It gets the acknowledged messages of speakers, and what each watcher held in the end. It works out the state
+by itself, from the line.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from linnet.sim.judges.verdict import Complaint, Rule
 
 
 class Word(Struct, frozen=True):
-    """Something that somebody said to all, with the changes of state that came with it."""
+    """A message to all guests, with its changes of state."""
 
     text: str
     speaker: str
@@ -22,48 +22,48 @@ class Word(Struct, frozen=True):
     acked: float
     """When it was acknowledged to the speaker."""
     sets: tuple[tuple[str, str], ...] = ()
-    """Objects and their new values; an empty one takes the object away."""
+    """Objects and their new values; an empty value removes the object."""
     resets: bool = False
     is_owed: bool = True
-    """Whether its speaker lives, so that it cannot be lost with the only one who has it."""
+    """Whether its speaker lives, so that the message cannot be lost with the only node that has it."""
 
 
 class Guest(Struct, frozen=True):
-    """Somebody who hears the place in the end."""
+    """A guest that watches the place in the end."""
 
     name: str
     since: float
-    """When it was acknowledged to be in; what was asked for after that is due."""
+    """When its entry was acknowledged; later messages are due."""
     line: tuple[tuple[int, str], ...]
-    """What its watcher holds in the end: numbers and texts, in the order of the numbers."""
+    """The numbers and texts that its watcher holds in the end, in the order of the numbers."""
     handed: tuple[str, ...]
     """Every text that it was ever handed, in the order of time, those taken back included."""
     taken_back: int
-    """Messages that it was told not to count any more."""
+    """Messages that it was told to disregard."""
     lost: tuple[tuple[int, int], ...]
-    """Ranges that it was told to be lost."""
+    """Ranges that were reported to it as lost."""
     objects: tuple[tuple[str, str], ...]
     """The state that it sees."""
     closed: tuple[tuple[int, int], ...] = ()
-    """Ranges that it was told to be from before its entry, where the line was cut before the notice that let
-    it in: that is said again, behind what others had said meanwhile (decision 0024)."""
+    """Ranges that were reported to it as from before its entry, where the line was cut before the notice that
+    let it in: that notice is sent again, behind messages sent meanwhile (decision 0024)."""
 
 
 class Outsider(Struct, frozen=True):
-    """Somebody who was put out, or never let in."""
+    """Somebody who was ejected, or never let in."""
 
     name: str
     since: float
-    """When it was acknowledged to be out."""
+    """When the ejection was acknowledged."""
     by: str
-    """Who knew."""
+    """The speaker that knew of it."""
     handed: tuple[str, ...]
 
 
 def judge_place(
     words: Iterable[Word], guests: Iterable[Guest], outsiders: Iterable[Outsider]
 ) -> list[Complaint]:
-    """All that is not as promised."""
+    """Return all broken promises."""
     said = {word.text: word for word in words}
     everyone = list(guests)
     numbers = {text: number for guest in everyone for number, text in guest.line}
@@ -106,7 +106,8 @@ def _judge_guest(said: dict[str, Word], numbers: dict[str, int], guest: Guest) -
 
 
 def _judge_line(said: dict[str, Word], guests: list[Guest]) -> Iterator[Complaint]:
-    """There is one line, and each has a part of it; the state is that of the whole line."""
+    """Check that there is one line, of which each guest has a part, and that states follow from the whole
+    line."""
     numbered: dict[int, str] = {}
     for guest in guests:
         for number, text in guest.line:

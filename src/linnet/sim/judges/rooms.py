@@ -1,7 +1,8 @@
-"""The judge of a room: what members must have in common, worked out from what was acknowledged.
+"""The judge of a room: what members must have in common, worked out from acknowledged commands.
 
-Power and membership are changed by one device alone here, in an order that the judge is told, so that what
-follows from it needs no rules for conflicts. What a revoked device did behind its owner's back has no effect.
+Only one device changes power and membership here, in an order that the judge knows, so that their
+consequences need no rules for conflicts; only a member that leaves does so itself. Actions of a revoked
+device have no effect.
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ from linnet.core.ids import AuthorId, EventId
 from linnet.sim.judges.verdict import Complaint, Rule
 
 NOTHING = "nothing"
-"""What there is where nobody decided anything."""
+"""The value of a state that nobody set."""
 
 
 class Message(Struct, frozen=True):
-    """Something that was said in the room, and acknowledged to the sender."""
+    """A message in the room that was acknowledged to the sender."""
 
     id: EventId
     text: str
     sender: str
     asked: float
     after: frozenset[EventId]
-    """What the sender's application had been handed when it said this."""
+    """The events that the sender's application had been handed before."""
     is_owed: bool
     """Whether the sender lives, and stayed in the room."""
     is_forbidden: bool = False
@@ -33,14 +34,14 @@ class Message(Struct, frozen=True):
 
 
 class Ruling(Struct, frozen=True):
-    """What the founder decided, in the order of these."""
+    """A decision of the founder, or a join or leave of a member; rulings are ordered by time."""
 
     place: str
-    """What it is about: a person's level or membership, the join rule, the name."""
+    """The state that it sets: a person's level or membership, the join rule, the name."""
     value: str
     at: float
     is_sure: bool = True
-    """Whether it was acknowledged; otherwise it may have come about, or not."""
+    """Whether it was acknowledged; otherwise it may have taken effect, or not."""
 
 
 class Seen(Struct, frozen=True):
@@ -49,7 +50,7 @@ class Seen(Struct, frozen=True):
     handed: tuple[EventId, ...]
     unreadable: frozenset[EventId]
     consumed: frozenset[EventId] = frozenset()
-    """What was said to be handled, and acknowledged so, before its node ended."""
+    """Events that it acknowledged to have handled before its node ended."""
 
 
 class Member(Struct, frozen=True):
@@ -59,13 +60,22 @@ class Member(Struct, frozen=True):
     person: AuthorId
     lives: tuple[Seen, ...]
     state: tuple[tuple[str, str], ...]
-    """What it sees of what there were rulings about."""
+    """Its values of the states that rulings set."""
     unwarned: frozenset[EventId] = frozenset()
-    """What it was handed while word of a revocation could not have reached it: nobody can take that back."""
+    """Events that it was handed before word of a revocation could have reached it: these cannot be taken
+    back."""
 
 
 class Outcast(Struct, frozen=True):
     """Somebody who was banned, and since when the founder knows."""
+
+    name: str
+    since: float
+    handed: frozenset[EventId]
+
+
+class Leaver(Struct, frozen=True):
+    """Somebody who left the room, and since when its node has told the application so."""
 
     name: str
     since: float
@@ -78,8 +88,9 @@ def judge_room(
     members: Iterable[Member],
     outcasts: Iterable[Outcast],
     founder: str,
+    leavers: Iterable[Leaver] = (),
 ) -> list[Complaint]:
-    """All that is not as promised."""
+    """Return all broken promises."""
     said = {message.id: message for message in messages}
     expected: dict[str, list[str]] = {}
     for ruling in sorted(rulings, key=lambda each: each.at):
@@ -97,6 +108,12 @@ def judge_room(
             Complaint(Rule.FORBIDDEN, f"{outcast.name} has {message.text!r}, said after it was banned")
             for message in late
             if message.sender == founder and message.asked > outcast.since
+        ]
+    for leaver in leavers:
+        complaints += [
+            Complaint(Rule.FORBIDDEN, f"{leaver.name} has {said[each].text!r}, said after it left")
+            for each in leaver.handed
+            if each in said and said[each].asked > leaver.since
         ]
     return complaints
 
@@ -130,7 +147,7 @@ def _judge_member(said: dict[EventId, Message], member: Member) -> Iterator[Comp
 
 
 def life_ids(life: Seen) -> frozenset[EventId]:
-    """All that was handed over in one life."""
+    """Return all events that were handed over in one life."""
     return frozenset(life.handed)
 
 

@@ -1,4 +1,4 @@
-"""The judge of a stream: who must have what, worked out from what publishers were acknowledged."""
+"""The judge of a stream: which readers must have which events, worked out from acknowledged publications."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from linnet.core.ids import DeviceId, EventId
 from linnet.sim.judges.verdict import Complaint, Rule
 
 EARLIER = 10.0
-"""Seconds before a subscription from which on what was said counts as old."""
+"""Seconds before a subscription beyond which an event counts as old."""
 
 
 class Publication(Struct, frozen=True):
-    """Something that was published, and acknowledged to the publisher."""
+    """A published event that was acknowledged to the publisher."""
 
     id: EventId
     device: DeviceId
@@ -24,13 +24,14 @@ class Publication(Struct, frozen=True):
     asked: float
     acked: float
     is_owed: bool
-    """Whether its publisher lives, so that it cannot be lost with the only one who has it."""
+    """Whether its publisher lives, so that the event cannot be lost with the only node that has it."""
     is_forbidden: bool = False
-    """Whether the device had been revoked for long."""
+    """Whether the device had been revoked long before."""
     was_wrong: bool = False
     """Whether the publisher's clock was wrong."""
     spread: float = inf
-    """When an application elsewhere had it first. What its publisher alone has is new to whoever comes."""
+    """When an application elsewhere had it first. An event that its publisher alone has is new to a
+    newcomer."""
 
 
 class Receipt(Struct, frozen=True):
@@ -46,9 +47,9 @@ class Life(Struct, frozen=True):
 
     handed: tuple[Receipt, ...]
     missed: tuple[tuple[DeviceId, int, int], ...]
-    """Ranges that it was told not to get."""
+    """Ranges that were reported to it as missed."""
     consumed: frozenset[EventId] = frozenset()
-    """What was said to be handled, and acknowledged so, before its node ended."""
+    """Events that it acknowledged to have handled before its node ended."""
 
 
 class Reader(Struct, frozen=True):
@@ -58,16 +59,16 @@ class Reader(Struct, frozen=True):
     from_now: bool
     asked: float
     made: float
-    """When it was acknowledged."""
+    """When the subscription was acknowledged."""
     lives: tuple[Life, ...]
     is_running: bool
     """Whether it is on in the end, and if it is not durable, without a break."""
     was_wrong: bool = False
-    """Whether clocks were wrong, so that nobody can tell what was said before."""
+    """Whether clocks were wrong, so that nobody can tell which events are older."""
 
 
 def judge_stream(publications: Iterable[Publication], readers: Iterable[Reader]) -> list[Complaint]:
-    """All that is not as promised."""
+    """Return all broken promises."""
     published = {each.id: each for each in publications}
     return [complaint for reader in readers for complaint in _judge_reader(published, reader)]
 

@@ -1,4 +1,4 @@
-"""What a judge says."""
+"""The verdicts of judges."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from msgspec import Struct
 
 
 class Rule(StrEnum):
-    """What every way to subscribe promises, in its own terms."""
+    """The promises of every way to subscribe, in its own terms."""
 
     MISSING = "missing"
-    """Something acknowledged did not arrive, and nobody said so."""
+    """Something acknowledged did not arrive, and that was not reported."""
     TOLD_LOST = "told as lost"
-    """Something acknowledged that others hold was told as lost."""
+    """Something acknowledged that others hold was reported as lost."""
     INVENTED = "invented"
-    """Something arrived that nobody said."""
+    """Something arrived that nobody sent."""
     DOUBLED = "doubled"
     """Something arrived twice where it must not."""
     REORDERED = "reordered"
     """Something arrived in another order than promised."""
     OLD = "old"
-    """Something arrived that was said before it was asked for."""
+    """Something arrived that was sent before the subscription to it."""
     STATE = "state"
-    """State is not what follows from what was said."""
+    """The state differs from the one that follows from the events."""
     FORBIDDEN = "forbidden"
-    """Somebody has what they may not have, or did what they may not do."""
+    """A node has what it may not have, or did what it may not do."""
     STUCK = "stuck"
-    """Somebody who asked got no answer at all."""
+    """A command got no answer at all."""
     BUDGET = "budget"
-    """Somebody did more than a quiet or broken situation allows."""
+    """A node did more than a quiet or broken situation allows."""
     FAILED = "failed"
     """A machine raised an error."""
 
 
 class Complaint(Struct, frozen=True):
-    """One promise that was not kept."""
+    """One broken promise."""
 
     rule: Rule
     text: str

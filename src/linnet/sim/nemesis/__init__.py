@@ -1,1 +1,1 @@
-"""The open world: what restarts, moves, vanishes and lies about time, and judges of what came of it."""
+"""The open world: nodes restart, move, vanish and have wrong clocks; judges check the promises."""

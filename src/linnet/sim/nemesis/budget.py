@@ -1,7 +1,7 @@
-"""What nodes spend, counted: dials in vain, messages, and work; the most that each situation allows.
+"""The spending of nodes: failed dials, messages, and work, with the most that each situation allows.
 
-Virtual time has no processor. What a node's processor would do follows from what its machine is handed and
-what it wants done: each input and each effect is a step. That is equal in every process, as CPU time is not.
+Virtual time has no processor. The work of a node's processor follows from its machine's inputs and effects:
+each of them is a step. That is equal in every process, as CPU time is not.
 """
 
 from __future__ import annotations
@@ -19,39 +19,40 @@ from linnet.peer.interface import Effect, Input, Promise
 from linnet.sim.judges.verdict import Complaint, Rule
 
 MINUTE = 60
-"""Seconds for which what is spent is judged; each second may begin one."""
+"""Seconds of a window in which spending is judged; a window may begin in each second."""
 DIALS = 10
-"""Dials a minute to one that does not answer, at most: also those of all lives of a node together."""
+"""The most dials a minute to a peer that does not answer, over all lives of a node together."""
 PINGS = 8
-"""Messages a minute over one link that has nothing to say: four pings, every 15 s, and as many answers."""
+"""Messages a minute over an idle link: four pings, every 15 s, and as many answers."""
 HEARTBEATS = {"streams": 2, "rooms": 4, "places": 6, "content": 16}
-"""Beside pings, messages a minute to each of the others while nothing happens.
+"""Messages a minute to each other node while nothing happens, beside pings.
 
-Streams: a word to the tracker and the heads of chains. Rooms: what one has, every 30 s, and an answer.
-Places: a keepalive every 30 s, and an answer; and keys that a co-host asked for, with a receipt. Content:
-filters are confirmed by lookups in the hash table, some two a minute; one costs a question, an answer and a
-link that is opened and closed for it, at both ends.
+Streams: a status to the tracker and the heads of chains. Rooms: the heads, every 30 s, and an answer. Places:
+a keepalive every 30 s; a co-host that lost its keys asks for them, ever more seldom, and the host that
+answers takes the voice over, which takes three messages (the term, the guests, the keys); and one question or
+answer. Content: filters are confirmed by lookups in the hash table, some two a minute; one costs a question,
+an answer and a link that is opened and closed for it, at both ends.
 """
 QUESTIONS = 24
-"""Messages a minute to each of the others on top, where somebody who is wanted is away: nobody asks the same
-twice within five seconds, and everybody answers."""
+"""Further messages a minute to each other node while a wanted node is away: no node asks the same twice
+within five seconds, and every node answers."""
 SAID = 100
-"""Things that applications do in a whole course, about: each may be carried to everybody, confirmed by
-everybody and asked for by everybody in one minute, as when all have been apart."""
+"""Approximate number of application actions in a whole course: each may be carried to, confirmed by and
+requested by every node in one minute, as when all have been apart."""
 MESSAGE_STEPS = 4
-"""Steps for one message: what made it, itself, a timer, a record. A ping and its answer take seven."""
+"""Steps for one message: its cause, itself, a timer, a record. A ping and its answer take seven."""
 DIAL_STEPS = 5
-"""Steps for one dial in vain: a timer, the dial, that it failed, a timer, and a record."""
+"""Steps for one failed dial: a timer, the dial, its failure, a timer, and a record."""
 TIMER_STEPS = 3 * MINUTE
-"""Steps of all timers that end in no message: one a second, with what it is set to next and a record."""
+"""Steps of all timers that cause no message: one a second, with the next timer and a record."""
 STARTS = 12
 """Starts a minute of a node that ends over and over: one every five seconds."""
 START_STEPS = 60
-"""Steps of one start: every part begins, and every subscription goes on."""
+"""Steps of one start: every part begins, and every subscription resumes."""
 STORM = 30_000
-"""Dials from one node to one peer in vain after which a run ends: it would take hours."""
+"""Failed dials from one node to one peer after which a run ends: it would take hours."""
 STORM_STEPS = 100_000
-"""Steps of one node in one second after which a run ends: time may not go on at all otherwise."""
+"""Steps of one node in one second after which a run ends: time might not go on at all otherwise."""
 
 
 class Storm(Exception):
@@ -59,16 +60,16 @@ class Storm(Exception):
 
 
 class Situation(StrEnum):
-    """What a world is like while its nodes are watched."""
+    """The situation of a world while its nodes are watched."""
 
     BUSY = "while faults strike"
-    """Applications do their usual work, and whatever is drawn strikes them."""
+    """Applications do their usual work, and random faults strike."""
     QUIET = "while nothing happens"
-    """All came right, and nobody does anything."""
+    """All problems are over, and applications do nothing."""
     AWAY = "while those that others rely on are away"
-    """Nobody does anything."""
+    """Applications do nothing."""
     ALONE = "while nobody reaches anybody"
-    """Nobody does anything."""
+    """Applications do nothing."""
     RESTARTED = "while all are alone and started over and over"
 
 
@@ -76,13 +77,13 @@ class Spent(Struct, frozen=True):
     """The most that one node spent in a minute."""
 
     messages: int = 0
-    """Sent."""
+    """Messages sent."""
     steps: int = 0
-    """Inputs handled and effects wanted."""
+    """Inputs handled and effects returned."""
 
 
 class Peak(Struct, frozen=True):
-    """A minute in which a node spent the most, and for what."""
+    """The minute in which a node spent most, and on what."""
 
     count: int
     node: str
@@ -90,22 +91,22 @@ class Peak(Struct, frozen=True):
 
 
 class Dials:
-    """Dials that came to nothing: who dialled whom, and when, over all lives of a node."""
+    """Failed dials: node, peer and times, over all lives of a node."""
 
     def __init__(self) -> None:
         self.made: dict[tuple[str, PeerId], list[float]] = defaultdict(list)
-        """Since it answered last."""
+        """Times of dials since the peer last answered."""
         self._worst: tuple[int, str, PeerId | None] = (0, "", None)
 
     def dial(self, node: str, peer: PeerId, now: float) -> None:
-        """A dial, of which nothing has come so far. Raises `Storm` if that happens all the time."""
+        """Count a dial without an answer so far. Raises `Storm` if that happens all the time."""
         times = self.made[node, peer]
         times.append(now)
         if len(times) >= STORM:
             raise Storm(f"{node} dialled {peer.hex()[:8]} {STORM} times in {now - times[0]:.0f} s")
 
     def answer(self, node: str, peer: PeerId, *, dialed: bool) -> None:
-        """There is a link: if it was dialled from here the last dial was not in vain; what failed is over."""
+        """Note that a link is open: a dial from here was not in vain, and earlier failures are over."""
         times = self.made.get((node, peer))
         if times is not None:
             if dialed:
@@ -114,7 +115,8 @@ class Dials:
             del self.made[node, peer]
 
     def worst(self, within: float) -> tuple[int, str, PeerId | None]:
-        """The most that one node dialled one peer in vain within so many seconds, with no link between."""
+        """Return the most failed dials of one node to one peer within so many seconds, with no link
+        between."""
         most = self._worst
         for (node, peer), times in self.made.items():
             first = 0
@@ -127,7 +129,7 @@ class Dials:
 
 
 class _Second:
-    """What one node did in one second."""
+    """The spending of one node in one second."""
 
     __slots__ = ("messages", "steps")
 
@@ -137,7 +139,7 @@ class _Second:
 
 
 class Account:
-    """What every node spends, by situation."""
+    """The spending of every node, by situation."""
 
     def __init__(self) -> None:
         self.situation = Situation.BUSY
@@ -147,10 +149,10 @@ class Account:
         }
 
     def handled(self, node: str, event: Input, effects: Sequence[Effect], now: float) -> None:
-        """A node handled an input, and wants this done. Raises `Storm` if it does without end.
+        """Count an input of a node and its effects. Raises `Storm` if the node does something without end.
 
-        A dial that waits for no commit counts at once, though the node may end at one that was asked for
-        before it: a real driver would have dialled.
+        A dial that waits for no commit counts at once, though the node may end at a commit that it asked for
+        before: a real driver would have dialled.
         """
         second = self._seconds[self.situation][node][int(now)]
         steps, cause = 1, _name(event)
@@ -168,19 +170,19 @@ class Account:
             raise Storm(f"{node} took {second.steps[cause]} steps in a second, after {cause}")
 
     def committed(self, node: str, promises: Sequence[Promise], now: float) -> None:
-        """What a node has written is durable, and what waited for that is done."""
+        """Count the effects of a node that waited for its commit."""
         self._count_dials(node, promises, now)
 
     def most_messages(self, situation: Situation) -> Peak:
-        """The most messages that a node sent in a minute of this."""
+        """Return the most messages that a node sent in a minute of this situation."""
         return self._peak(situation, "messages")
 
     def most_steps(self, situation: Situation) -> Peak:
-        """The most steps that a node took in a minute of this."""
+        """Return the most steps that a node took in a minute of this situation."""
         return self._peak(situation, "steps")
 
     def spent(self) -> dict[str, Spent]:
-        """The most of both, by situation."""
+        """Return the most of both, by situation."""
         return {
             each.name.lower(): Spent(self.most_messages(each).count, self.most_steps(each).count)
             for each in Situation
@@ -209,7 +211,7 @@ class Account:
 
 
 def allowed(way: str, situation: Situation, others: int) -> Spent:
-    """The most that a node may spend in a minute of this, among so many others."""
+    """Return the most that a node may spend in a minute of this situation, among so many others."""
     quiet = others * (PINGS + HEARTBEATS[way])
     broken = quiet + others * QUESTIONS
     dialing = others * DIALS * DIAL_STEPS
@@ -226,7 +228,7 @@ def allowed(way: str, situation: Situation, others: int) -> Spent:
 
 
 def over_budget(way: str, account: Account, names: Mapping[PeerId, str]) -> list[Complaint]:
-    """What nodes of these names spent beyond what is allowed."""
+    """Return a complaint for everything that nodes of these names spent beyond the allowance."""
     complaints = []
     most, node, peer = account.dials.worst(MINUTE)
     if most > DIALS and peer is not None:
@@ -243,7 +245,7 @@ def over_budget(way: str, account: Account, names: Mapping[PeerId, str]) -> list
 
 
 def most_spent(many: Iterable[Mapping[str, Spent]]) -> dict[str, Spent]:
-    """The most of several runs, by situation."""
+    """Return the most of several runs, by situation."""
     most: dict[str, Spent] = {}
     for spent in many:
         for situation, one in spent.items():

@@ -17,16 +17,15 @@ from linnet.content.config import ContentConfig
 from linnet.core.effects import Deliver
 from linnet.core.ids import EventId, PeerId
 from linnet.delivery.commands import Consumed
-from linnet.identity.cards import revoke
 from linnet.overlay.kademlia.config import KademliaConfig
-from linnet.peer.config import Identity, PeerConfig
+from linnet.peer.config import PeerConfig
 from linnet.peer.interface import Handed, Start
 from linnet.sim.judges.content import Publication, Subscriber, judge_content
 from linnet.sim.judges.verdict import Complaint
 from linnet.sim.nemesis.faults import Cast
-from linnet.sim.nemesis.open_world import OpenWorld, person_key, pick, second_device
+from linnet.sim.nemesis.open_world import OpenWorld, pick
 from linnet.streams.commands import Revoke
-from linnet.trace.sink import TraceSink
+from linnet.trace.records import TraceSink
 
 FIRST, OWNER, THIEF = "first", "ann", "ann-phone"
 NODES = (OWNER, "bob", "cid", "dan", "eve", "fay")
@@ -35,7 +34,7 @@ TOPICS = ("tea", "cake")
 
 
 class Saying(Struct):
-    """Something that is published."""
+    """An event to be published."""
 
     topic: str
     number: int
@@ -64,14 +63,16 @@ class Wish(Struct):
 
     @property
     def predicate(self) -> str:
-        """As it is written."""
+        """The predicate as text."""
         return f"{self.topic}/number[{self.low},{self.high}]"
 
 
 class ContentWay(OpenWorld):
-    """Nodes that subscribe and publish by what is said."""
+    """A world of nodes that subscribe and publish by content."""
 
     way = "content"
+    thief = THIEF
+    robbed = OWNER
 
     def __init__(self, seed: int, trace: TraceSink | None = None) -> None:
         super().__init__(seed, trace)
@@ -82,12 +83,13 @@ class ContentWay(OpenWorld):
         self.revoked_at: float | None = None
         self._is_over = False
         self._introduced: dict[str, None] = {}
-        """Nodes that subscribed and could reach the first, with which all begin: others know of nobody."""
+        """Nodes that subscribed and could reach the first node, which all begin with: other nodes know no
+        peer."""
         self.add((FIRST, *NODES, THIEF, *NEWCOMERS))
 
     @property
     def cast(self) -> Cast:
-        """See `OpenWorld.cast`. Those that others rely on are the rendezvous."""
+        """See `OpenWorld.cast`. The nodes that others rely on are the rendezvous nodes."""
         nodes = (FIRST, *NODES)
         names = (*TOPICS, "number")
         found = (
@@ -102,12 +104,8 @@ class ContentWay(OpenWorld):
             thief=THIEF,
         )
 
-    def identity(self, name: str) -> Identity:
-        """The thief has a device of somebody else."""
-        return second_device(self.seed, OWNER, name) if name == THIEF else super().identity(name)
-
     def configured(self, name: str) -> PeerConfig:
-        """Everybody begins with the first."""
+        """Return a configuration in which every node begins with the first one."""
         begin = () if name == FIRST else (self.contact(FIRST),)
         return PeerConfig(
             listens=(self.address(name),),
@@ -117,7 +115,7 @@ class ContentWay(OpenWorld):
         )
 
     def set_up(self) -> None:
-        """All but the newcomers take part, and subscribe."""
+        """Let all but the newcomers take part, and subscribe."""
         for name in self.identities:
             if name not in NEWCOMERS:
                 self.ask(name, Start())
@@ -127,14 +125,14 @@ class ContentWay(OpenWorld):
         self.run(30.0)
 
     def act(self) -> None:
-        """Somebody publishes."""
+        """Let a random node publish."""
         publishers = (*NODES, THIEF) if self.revoked_at is None else NODES
         name = pick(self.luck, self.living(publishers))
         if name is not None:
             self._publish(name)
 
     def change(self) -> None:
-        """One more subscription, or one less."""
+        """Add or end a subscription."""
         name = pick(self.luck, self.living(NODES))
         on = [wish for wish in self.wishes if wish.node == name and wish.ended is None and wish.made]
         if name is not None and on and self.luck.random() < 0.3:
@@ -145,23 +143,20 @@ class ContentWay(OpenWorld):
             self._subscribe(name, is_kept=self.luck.random() < 0.5)
 
     def welcome(self, name: str) -> None:
-        """Somebody comes who was not there, and subscribes."""
+        """Let a newcomer start and subscribe."""
         self.ask(name, Start())
         self._subscribe(name, is_kept=False)
 
     def revoke(self, name: str) -> None:
-        """The owner says that the device is theirs no longer; who has it goes on publishing."""
+        """Let the owner revoke the device; the thief goes on publishing with it."""
         if self.is_up(OWNER):
-            word = revoke(
-                person_key(self.seed, OWNER), self.identities[name].card.device, int(self.network.now)
-            )
-            self.ask(OWNER, Revoke(word))
+            self.ask(OWNER, Revoke(self.revocation_of(name)))
             self.revoked_at = self.network.elapsed
         if self.is_up(name):
             self._publish(name)
 
     def resume(self, name: str) -> None:
-        """What is kept goes on; other subscriptions are gone."""
+        """Resume kept subscriptions; others are gone."""
         for wish in self.wishes:
             if wish.node != name or wish.ended is not None:
                 continue
@@ -172,7 +167,7 @@ class ContentWay(OpenWorld):
                 self.ask(name, SubscribeContent(wish.number, wish.predicate, wish.name))
 
     def finish(self) -> None:
-        """Everybody publishes once more."""
+        """Let every node publish once more."""
         self._is_over = True
         for name in self.living(NODES):
             self._publish(name)
@@ -193,7 +188,7 @@ class ContentWay(OpenWorld):
         self.wishes.append(wish)
 
     def deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
-        """What an application does: remember, and say that it has."""
+        """Remember delivered events, and acknowledge them."""
         wish = self.wishes[effect.subscription - 1]
         for item in effect.items:
             if isinstance(item, Match):
@@ -219,7 +214,7 @@ class ContentWay(OpenWorld):
                 wish.made = self.network.elapsed
 
     def _meets_first(self, name: str) -> bool:
-        """Whether a node can have a link to the first: cards are not good at another time."""
+        """Return whether a node can have a link to the first one: cards are invalid at a wrong time."""
         is_there = self.is_up(name) and self.is_up(FIRST) and not self.is_parted
         return is_there and not (self.offsets.get(name) or self.offsets.get(FIRST))
 
@@ -257,5 +252,5 @@ class ContentWay(OpenWorld):
         return judge_content(publications, subscribers)
 
     def _was_parted(self, at: float) -> bool:
-        """Whether there was a partition about this time: then nobody can know who wants something."""
+        """Return whether there was a partition at about this time: then nobody can know all subscribers."""
         return any(at - 60.0 <= second <= at + 60.0 for second in self.parted)

@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from linnet.core.errors import ConfigError
 from linnet.sim.judges.verdict import Complaint, Rule
-from linnet.sim.luck import named_luck
 from linnet.sim.nemesis.budget import MINUTE, Situation, Spent, Storm, over_budget
 from linnet.sim.nemesis.content import ContentWay
 from linnet.sim.nemesis.faults import Fault, Strike, draw_plan
@@ -18,6 +17,8 @@ from linnet.sim.nemesis.open_world import OpenWorld
 from linnet.sim.nemesis.places import PlacesWay
 from linnet.sim.nemesis.rooms import RoomsWay
 from linnet.sim.nemesis.streams import StreamsWay
+from linnet.sim.report import Progress, tell_nobody
+from linnet.sim.seeded_random import named_luck
 from linnet.trace.columns import ColumnTrace
 
 CHAOS = 240.0
@@ -27,21 +28,19 @@ GAP = 3.0
 RESTARTED = 5.0
 """Seconds until a node that ended by itself is started again, and the life of one that ends over and over."""
 WATCHED = 180.0
-"""Seconds for which each situation in which nobody does anything is watched."""
+"""Seconds for which each situation without application work is watched."""
 
 _SHOWN = 5
-"""Failures of machines that are told, of one run."""
-
-Progress = Callable[[float, str], None]
+"""The most machine failures that a report of one run lists."""
 
 
 class NemesisReport(Struct, frozen=True, kw_only=True):
-    """What came of one run."""
+    """The outcome of one run."""
 
     way: str
     seed: int
     faults: tuple[str, ...]
-    """In words, in the order of time."""
+    """The faults in words, in the order of time."""
     complaints: tuple[Complaint, ...]
     coverage: dict[str, int]
     """How often each kind of fault struck."""
@@ -59,7 +58,7 @@ class NemesisReport(Struct, frozen=True, kw_only=True):
 
 
 class Course:
-    """One world, and what is done to it."""
+    """One world, and the faults that strike it."""
 
     def __init__(self, world: OpenWorld, chosen: Sequence[Fault]) -> None:
         self.world = world
@@ -68,10 +67,10 @@ class Course:
         self._chosen = chosen
         self._luck = named_luck(world.seed, f"nemesis/{world.way}/plan")
         self._down: dict[str, float] = {}
-        """When who is down is started again."""
+        """When each node that is down is started again."""
 
     def run(self, tell: Progress) -> list[Complaint]:
-        """All of it; what is not as promised."""
+        """Run the whole course, and return the broken promises."""
         world = self.world
         tell(0.0, "setting up")
         world.set_up()
@@ -93,7 +92,8 @@ class Course:
         return complaints + over_budget(world.way, world.account, world.names)
 
     def _watch(self) -> None:
-        """Nobody does anything any more: what nodes do by themselves, with and without those they want."""
+        """Watch the spending of nodes without application work, with and without the nodes that they rely
+        on."""
         world, account = self.world, self.world.account
         account.situation = Situation.QUIET
         world.run(WATCHED)
@@ -126,7 +126,7 @@ class Course:
             tell(0.1 + 0.6 * (world.network.elapsed - begun) / (until - begun), "faults strike")
 
     def _revive(self) -> None:
-        """Whoever ended by itself, as with a full disk, is started again by whoever runs it."""
+        """Restart nodes that ended by themselves, as with a full disk, as their operators would."""
         for name, at in list(self._down.items()):
             if self.world.network.elapsed >= at:
                 del self._down[name]
@@ -193,8 +193,9 @@ class Course:
         self._down[name] = until
 
     def _calm(self) -> None:
-        """Whatever can be mended is: only who is dead stays so."""
+        """End all faults that can be ended: only dead nodes stay dead."""
         world = self.world
+        world.is_calm = True
         world.heal()
         world.network.lose(0.0)
         for name in world.identities:
@@ -210,15 +211,14 @@ def run_course(
     way: str,
     seed: int,
     chosen: Sequence[Fault] = tuple(Fault),
-    progress: Progress | None = None,
-    trace: ColumnTrace | None = None,
+    progress: Progress = tell_nobody,
 ) -> NemesisReport:
-    """One seed of one way, judged."""
-    trace = ColumnTrace() if trace is None else trace
+    """Run one seed of one way to subscribe, and judge it."""
+    trace = ColumnTrace()
     world = WAYS[way](seed, trace)
     course = Course(world, chosen)
     try:
-        complaints = course.run(progress or (lambda done, what: None))
+        complaints = course.run(progress)
     except Storm as storm:
         complaints = [Complaint(Rule.BUDGET, str(storm))]
     return NemesisReport(
@@ -240,7 +240,7 @@ WAYS: dict[str, Callable[[int, ColumnTrace], OpenWorld]] = {
 
 
 def coverage_of(reports: Iterable[NemesisReport]) -> dict[str, int]:
-    """How often each kind of fault struck in all of these."""
+    """Count how often each kind of fault struck in all of these."""
     total: Counter[str] = Counter({fault.name: 0 for fault in Fault})
     for report in reports:
         total.update(report.coverage)
@@ -248,7 +248,8 @@ def coverage_of(reports: Iterable[NemesisReport]) -> dict[str, int]:
 
 
 def chosen_faults(text: str) -> tuple[Fault, ...]:
-    """The faults of an option: ``all``, or names with commas between; `ConfigError` for another word."""
+    """Parse the faults of an option: ``all``, or names with commas between; `ConfigError` for another
+    word."""
     if text == "all":
         return tuple(Fault)
     names = {fault.name.lower().replace("_", "-"): fault for fault in Fault}

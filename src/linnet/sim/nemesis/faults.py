@@ -1,4 +1,4 @@
-"""What the open world does to nodes, and when: a plan that follows from a seed."""
+"""The faults of the open world: a plan that follows from a seed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JUMPS = (-3 * YEAR, -5 * HOUR, -HOUR, HOUR, 5 * HOUR, 3 * YEAR)
 
 LEAST = 3
 MOST = 6
-"""Faults of one plan."""
+"""The least and most faults of one plan."""
 
 
 class Fault(StrEnum):
@@ -38,27 +38,28 @@ class Fault(StrEnum):
 
 
 HARD: tuple[Fault, ...] = tuple(fault for fault in Fault if fault not in (Fault.NEWCOMER, Fault.CHANGE))
-"""Those of which each plan has at least `LEAST`; the others come on top."""
+"""Faults of which each plan has at least `LEAST`; the others come on top."""
 
 
 class Cast(Struct, frozen=True):
-    """Who may be struck."""
+    """The nodes that faults may strike."""
 
     nodes: tuple[str, ...]
-    """All that are there from the beginning."""
+    """All nodes that take part from the beginning."""
     anchors: tuple[str, ...]
-    """Those that others rely on: trackers, storage, relays, hosts, rendezvous."""
+    """The nodes that others rely on: trackers, storage, relays, hosts, rendezvous."""
     spared: tuple[str, ...]
-    """Never dead for good, nor with a damaged disk: without them nothing could be judged."""
+    """Nodes that never die for good, nor get a damaged disk: without them nothing could be judged."""
     fixed: tuple[str, ...]
-    """Never somewhere else after a restart: others know their address by hand, and nobody could tell them."""
+    """Nodes that never change their address: others have it in their configuration, and nobody could update
+    it."""
     newcomers: tuple[str, ...]
     thief: str | None = None
     """The device that is revoked."""
 
 
 class Strike(Struct, frozen=True):
-    """One fault: when, at whom, for how long."""
+    """One fault: its time, targets and length."""
 
     at: float
     fault: Fault
@@ -74,7 +75,7 @@ class Strike(Struct, frozen=True):
 
 
 def draw_plan(luck: Random, cast: Cast, chosen: Sequence[Fault], begin: float, length: float) -> list[Strike]:
-    """Faults of these kinds within a time, at least three of the hard ones, in the order of time."""
+    """Draw faults of these kinds within a time, at least three of the hard ones, in the order of time."""
     hard = [fault for fault in HARD if fault in chosen and (fault is not Fault.REVOKED or cast.thief)]
     kinds: list[Fault] = luck.sample(hard, min(len(hard), luck.randint(LEAST, MOST)))
     if Fault.NEWCOMER in chosen:
@@ -82,14 +83,11 @@ def draw_plan(luck: Random, cast: Cast, chosen: Sequence[Fault], begin: float, l
     if Fault.CHANGE in chosen:
         kinds += [Fault.CHANGE] * luck.randint(2, 5)
     newcomers = list(cast.newcomers)
-    strikes = [_drawn(luck, cast, kind, begin, length, newcomers) for kind in kinds]
+    strikes = [_draw_strike(luck, cast, kind, begin + luck.random() * length, newcomers) for kind in kinds]
     return sorted(strikes, key=lambda strike: strike.at)
 
 
-def _drawn(
-    luck: Random, cast: Cast, fault: Fault, begin: float, length: float, newcomers: list[str]
-) -> Strike:
-    at = begin + luck.random() * length
+def _draw_strike(luck: Random, cast: Cast, fault: Fault, at: float, newcomers: list[str]) -> Strike:
     seconds = luck.choice((5.0, 20.0, 60.0, 120.0))
     mortal = tuple(name for name in cast.nodes if name not in cast.spared)
     match fault:

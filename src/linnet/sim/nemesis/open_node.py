@@ -1,16 +1,18 @@
-"""A node of the open world: the shipped machine behind a clock, a processor and a disk that may fail."""
+"""A node of the open world: the shipped machine with a clock, a processor and a disk that may fail."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 
+from linnet.core.errors import CellsDamaged
 from linnet.core.hello import Hello
 from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
-from linnet.core.stores import Damage, Entry
+from linnet.core.spaces import is_expendable, kind_of, words_for
+from linnet.core.stores import CellDamage, Damage, Entry
 from linnet.peer.interface import Effect, Input, NodeMachine
 from linnet.sim.nemesis.budget import Account
-from linnet.store.memory import MemoryLog, MemoryStore
+from linnet.store.memory import MemoryCells, MemoryLog, MemoryStore
 
 
 class OpenMachine:
@@ -28,7 +30,7 @@ class OpenMachine:
         self.offset = offset
         """Seconds by which its clock is ahead."""
         self.waiting: list[Input] | None = None
-        """What came while it was paused; None: it runs."""
+        """Inputs that arrived while it was paused; None: it runs."""
         self._name = name
         self._account = account
         self._failed = failed
@@ -53,7 +55,7 @@ class OpenMachine:
 
 
 class Disk:
-    """What makes a store durable, until the disk is full: then the node ends at its next commit."""
+    """Makes a store durable until the disk is full: then the node ends at its next commit."""
 
     def __init__(self, store: MemoryStore, ended: Callable[[], None]) -> None:
         self._store = store
@@ -75,20 +77,22 @@ class Disk:
 class DamageableStore(MemoryStore):
     """A store on a disk that may go bad."""
 
+    log: DamageableLog
+    cells: DamageableCells
+
     def __init__(self) -> None:
         super().__init__()
-        self._log = DamageableLog(self._journal)
+        self.log = DamageableLog(self._journal)
+        self.cells = DamageableCells(self._journal)
 
     @property
-    def log(self) -> DamageableLog:
-        """The event log."""
-        return self._log
-
-    _log: DamageableLog
+    def damaged_cells(self) -> tuple[CellDamage, ...]:
+        """See `CommittingStore.damaged_cells`."""
+        return self.cells.damaged
 
 
 class DamageableLog(MemoryLog):
-    """A log that answers as `linnet.store.sqlite_log` does: what is damaged is left out, and told."""
+    """A log that answers as `linnet.store.sqlite_log` does: damaged units are left out and reported."""
 
     def __init__(self, journal: list[Callable[[], None]]) -> None:
         super().__init__(journal)
@@ -96,13 +100,13 @@ class DamageableLog(MemoryLog):
         self._news: list[Damage] = []
 
     def damage(self, luck: Random) -> None:
-        """Let one unit that is held be unreadable from now on."""
+        """Damage one random unit: it is unreadable from now on."""
         sound = [head for head in self._units if head not in self._damaged]
         if sound:
             self.spoil(luck.choice(sound))
 
     def spoil(self, head: EventId) -> None:
-        """Let this unit be unreadable from now on."""
+        """Damage this unit: it is unreadable from now on."""
         _, entry = self._units[head]
         found = Damage(entry.topic, entry.author, entry.device, entry.first, entry.count, entry.head)
         self._damaged[entry.head] = found
@@ -140,3 +144,81 @@ class DamageableLog(MemoryLog):
         """See `EventLog.chain`."""
         found = super().chain(topic, author, device, first, last, limit + len(self._damaged))
         return [each for each in found if each.head not in self._damaged][:limit]
+
+
+class DamageableCells(MemoryCells):
+    """Cells that answer as `linnet.store.sqlite` does: damaged values are never returned."""
+
+    def __init__(self, journal: list[Callable[[], None]]) -> None:
+        super().__init__(journal)
+        self._damaged: dict[CellDamage, bool] = {}
+        """Damaged cells, and whether each was reported."""
+        self._news: list[CellDamage] = []
+
+    @property
+    def damaged(self) -> tuple[CellDamage, ...]:
+        """Cells that were found damaged and not replaced since."""
+        return tuple(damage for damage, is_told in self._damaged.items() if is_told)
+
+    def damage(self, luck: Random) -> CellDamage | None:
+        """Damage one random value: it is unreadable from now on; each kind of value is as likely."""
+        kinds: dict[str, list[CellDamage]] = {}
+        for space, held in sorted(self._spaces.items()):
+            sound = (CellDamage(space, key) for key in sorted(held))
+            for each in sound:
+                if each not in self._damaged:
+                    kinds.setdefault(kind_of(space), []).append(each)
+        if not kinds:
+            return None
+        struck = luck.choice(kinds[luck.choice(sorted(kinds))])
+        self.spoil(struck.space, struck.key)
+        return struck
+
+    def spoil(self, space: str, key: bytes) -> None:
+        """Damage this value: it is unreadable from now on."""
+        self._damaged[CellDamage(space, key)] = False
+
+    def put_back(self, space: str, keys: tuple[bytes, ...]) -> None:
+        """Put back a copy of the last values, as the operator of a node does that does not start."""
+        for key in keys:
+            self._damaged.pop(CellDamage(space, key), None)
+
+    def get(self, space: str, key: bytes) -> bytes | None:
+        """See `Cells.get`."""
+        if CellDamage(space, key) in self._damaged:
+            self._meet_damage(space, (key,))
+        return super().get(space, key)
+
+    def scan(self, space: str) -> Iterator[tuple[bytes, bytes]]:
+        """See `Cells.scan`."""
+        wrong = tuple(each.key for each in self._damaged if each.space == space)
+        if wrong:
+            self._meet_damage(space, wrong)
+        return super().scan(space)
+
+    def put(self, space: str, key: bytes, value: bytes) -> None:
+        """See `Cells.put`."""
+        self._damaged.pop(CellDamage(space, key), None)
+        super().put(space, key, value)
+
+    def delete(self, space: str, key: bytes) -> None:
+        """See `Cells.delete`."""
+        self._damaged.pop(CellDamage(space, key), None)
+        super().delete(space, key)
+
+    def take_damage(self) -> list[CellDamage]:
+        """See `Cells.take_damage`."""
+        news, self._news = self._news, []
+        return news
+
+    def _meet_damage(self, space: str, keys: tuple[bytes, ...]) -> None:
+        for damage in (CellDamage(space, key) for key in keys):
+            if not self._damaged[damage]:
+                self._damaged[damage] = True
+                self._news.append(damage)
+        if not is_expendable(space):
+            held = self._spaces.get(space, {})
+            sound = tuple(sorted((key, value) for key, value in held.items() if key not in keys))
+            raise CellsDamaged(f"a value of {words_for(space)} is not what was written", space, keys, sound)
+        for key in keys:
+            self.delete(space, key)

@@ -8,21 +8,25 @@ from linnet.core.effects import Deliver
 from linnet.core.ids import AuthorId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Consumed
-from linnet.identity.cards import revoke
-from linnet.peer.config import Identity, PeerConfig
+from linnet.peer.config import PeerConfig
 from linnet.peer.interface import Handed, Start
 from linnet.places.channel.packet import ASSIGN, Modifier
 from linnet.places.commands import (
     Admit,
     Announce,
     Announced,
+    ChangePlace,
     Eject,
     Entered,
     EnterPlace,
+    GuestsAre,
     HostPlace,
+    LeavePlace,
+    ListGuests,
     Look,
     ObjectsAre,
     PlaceIs,
+    Talked,
     WatchPlace,
 )
 from linnet.places.deed import Policy
@@ -31,20 +35,26 @@ from linnet.rooms.config import RelayConfig, RelayPolicy
 from linnet.sim.judges.places import Guest, Outsider, Word, judge_place
 from linnet.sim.judges.verdict import Complaint, Rule
 from linnet.sim.named_nodes import SetupFailed
+from linnet.sim.nemesis.budget import Situation
 from linnet.sim.nemesis.faults import Cast
-from linnet.sim.nemesis.open_world import OpenWorld, person_key, pick, second_device
+from linnet.sim.nemesis.open_world import OpenWorld, pick
+from linnet.sim.seeded_random import named_luck
 from linnet.streams.commands import Revoke
-from linnet.trace.sink import TraceSink
+from linnet.trace.records import TraceSink
 
 HOST, COHOST, KEEPER, THIEF = "host", "cohost", "keeper", "cohost-phone"
 GUESTS = ("ann", "bob", "cid")
 NEWCOMERS = ("dee", "eve")
 _METHOD = "_message_nemesis"
 _OBJECTS = ("_colour", "_shape", "_size")
+_BATCH = 8
+"""Items after which an application acknowledges them."""
+_LEAVES = 0.3
+"""Probability that a guest leaves that was just started: the host may be out of reach."""
 
 
 class Speaking(Struct):
-    """An announcement that waits for its acknowledgement, or has it."""
+    """An announcement, acknowledged or not."""
 
     text: str
     speaker: str
@@ -55,20 +65,26 @@ class Speaking(Struct):
 
 
 class Heard(Struct):
-    """What the application of a node has."""
+    """The items that the application of a node has got."""
 
     line: dict[int, str] = {}
     handed: list[str] = []
     taken_back: int = 0
     lost: list[tuple[int, int]] = []
     closed: list[tuple[int, int]] = []
-    """Of these, what is said to be from before the entry."""
+    """Those of the lost ranges that are reported as from before the entry."""
+    pieces: dict[int, bytearray] = {}
+    """Messages that have arrived in part."""
+    pending: int = 0
+    """Items that it has not acknowledged."""
 
 
 class PlacesWay(OpenWorld):
-    """One place."""
+    """A world with one place."""
 
     way = "places"
+    thief = THIEF
+    robbed = COHOST
 
     def __init__(self, seed: int, trace: TraceSink | None = None) -> None:
         super().__init__(seed, trace)
@@ -77,13 +93,14 @@ class PlacesWay(OpenWorld):
         self.words: list[Speaking] = []
         self.heard: dict[str, Heard] = {}
         self.entered: dict[str, float] = {}
-        """Since when somebody is known to be in."""
+        """Nodes that are known to be in, and since when."""
         self.out: dict[str, tuple[float, str]] = {}
-        """Since when somebody is known to be out, and by whom that was said."""
+        """Nodes that are known to be out, since when, and the speaker that put them out."""
         self._entering: dict[str, int] = {}
         self._ejecting: dict[str, tuple[int, str]] = {}
-        self._pieces: dict[tuple[str, int], bytearray] = {}
-        self._handed: dict[str, int] = {}
+        self._leaving: dict[str, int] = {}
+        self._leaving_luck = named_luck(seed, "nemesis/places/leave")
+        """A generator of its own, so that the rest of a seed is as it was before leaving was added."""
         self.add((HOST, COHOST, KEEPER, *GUESTS, THIEF, *NEWCOMERS))
 
     @property
@@ -98,17 +115,13 @@ class PlacesWay(OpenWorld):
             thief=THIEF,
         )
 
-    def identity(self, name: str) -> Identity:
-        """The thief has a device of the co-host."""
-        return second_device(self.seed, COHOST, name) if name == THIEF else super().identity(name)
-
     def configured(self, name: str) -> PeerConfig:
-        """The keeper is a relay that is open to all."""
+        """Return a configuration in which the keeper is a relay that is open to all."""
         relay = RelayConfig(policy=RelayPolicy.OPEN) if name == KEEPER else None
         return PeerConfig(listens=(self.address(name),), relay=relay)
 
     def set_up(self) -> None:
-        """The place is founded; all but the newcomers come in."""
+        """Found the place, and let all but the newcomers enter."""
         for name in self.identities:
             self.ask(name, Start())
         self.run(1.0)
@@ -123,7 +136,7 @@ class PlacesWay(OpenWorld):
         self.run(5.0)
         person = self.identities[COHOST].author
         keepers = (self.contact(KEEPER),)
-        self.obtain(HOST, HostPlace(self.place, cohosts=(person,), keepers=keepers), PlaceIs)
+        self.obtain(HOST, ChangePlace(self.place, cohosts=(person,), keepers=keepers), PlaceIs)
         self.run(10.0)
         for name in (COHOST, *GUESTS):
             if name not in self.entered:
@@ -135,17 +148,18 @@ class PlacesWay(OpenWorld):
         self.run(5.0)
 
     def act(self) -> None:
-        """Somebody who may speak says a word."""
+        """Let a random speaker send a message."""
         speaker = pick(self.luck, self.living((HOST, COHOST)))
         if speaker is not None:
             self._say(speaker)
 
     def change(self) -> None:
-        """An object changes, or a guest is put out."""
+        """Change an object, or eject a guest."""
         speaker = pick(self.luck, self.living((HOST, COHOST)))
         if speaker is None:
             return
-        guests = [name for name in GUESTS[1:] if name in self.entered and name not in self._ejecting]
+        going = (*self._ejecting, *self._leaving)
+        guests = [name for name in GUESTS[1:] if name in self.entered and name not in going]
         if guests and self.luck.random() < 0.2:
             name = self.luck.choice(guests)
             request = self.ask(speaker, Eject(self.place, self.identities[name].author))
@@ -154,13 +168,12 @@ class PlacesWay(OpenWorld):
             self._say(speaker, ((self.luck.choice(_OBJECTS), f"value{len(self.words)}"),))
 
     def welcome(self, name: str) -> None:
-        """Somebody comes in by whoever is there."""
+        """Let a newcomer enter through the host or co-host."""
         self._enter(name)
 
     def revoke(self, name: str) -> None:
-        """The co-host says that a device is theirs no longer; that device speaks in the co-host's name."""
-        device = self.identities[name].card.device
-        word = revoke(person_key(self.seed, COHOST), device, int(self.network.now))
+        """Let the co-host revoke a device; that device speaks in the co-host's name."""
+        word = self.revocation_of(name)
         for each in self.living((HOST, COHOST, *GUESTS)):
             self.ask(each, Revoke(word))
         if self.is_up(name):
@@ -176,28 +189,34 @@ class PlacesWay(OpenWorld):
         self._entering[name] = self.ask(name, EnterPlace(self.place, contacts))
 
     def resume(self, name: str) -> None:
-        """Applications watch from the beginning, anew."""
-        self._handed.pop(name, None)
+        """Watch from the beginning, anew; or leave, before the host is in reach."""
         before = self._of(name)
         self.heard[name] = Heard(handed=before.handed, taken_back=before.taken_back)
-        for key in [key for key in self._pieces if key[0] == name]:
-            del self._pieces[key]
         if name in self.entered:
             self._watch(name)
-        elif name in self._entering and name in NEWCOMERS:
+            if name in (*GUESTS[1:], *NEWCOMERS):
+                self._maybe_leave(name)
+        elif name in self._entering and name in NEWCOMERS and name not in self._leaving:
             self._enter(name)
 
+    def _maybe_leave(self, name: str) -> None:
+        """Let a guest leave at times, but not while only the spending of nodes is watched."""
+        if self.account.situation is not Situation.BUSY or self._leaving_luck.random() >= _LEAVES:
+            return
+        if name not in (*self._ejecting, *self._leaving):
+            self._leaving[name] = self.ask(name, LeavePlace(self.place, for_good=True))
+
     def finish(self) -> None:
-        """All who may speak say a last word; newcomers who could not come in try again."""
+        """Let all speakers send a last message; newcomers that could not enter try again."""
         self.note()
         for name in self.living(NEWCOMERS):
-            if name in self._entering and name not in self.entered:
+            if name in self._entering and name not in (*self.entered, *self._leaving):
                 self._enter(name)
         for name in self.living((HOST, COHOST)):
             self._say(name)
 
     def _watch(self, name: str) -> None:
-        self.ask(name, WatchPlace(1, self.place, since=1))
+        self.ask(name, WatchPlace(1, self.place, since=1, objects=""))
 
     def _say(self, name: str, sets: tuple[tuple[str, str], ...] = ()) -> None:
         text = f"{name}:{len(self.words)}"
@@ -209,18 +228,18 @@ class PlacesWay(OpenWorld):
         return self.heard.setdefault(name, Heard())
 
     def deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
-        """What an application does: put together what it is handed, and say that it has."""
+        """Assemble delivered messages, and acknowledge the items."""
         self.note()
         name = self.names[peer]
         heard = self._of(name)
         for item in effect.items:
             match item:
                 case Said(_, message, None, _, method) if method == _METHOD:
-                    self._pieces[name, message] = bytearray()
-                case Body(_, message, None, _, data, last) if (name, message) in self._pieces:
-                    self._pieces[name, message] += data
+                    heard.pieces[message] = bytearray()
+                case Body(_, message, None, _, data, last) if message in heard.pieces:
+                    heard.pieces[message] += data
                     if last:
-                        text = self._pieces.pop((name, message)).decode()
+                        text = heard.pieces.pop(message).decode()
                         heard.line[message] = text
                         heard.handed.append(text)
                 case Knocked(_, nym) if not self._is_put_out(nym):
@@ -235,16 +254,18 @@ class PlacesWay(OpenWorld):
                         heard.line.pop(message, None)
                 case _:
                     pass
-        self._handed[name] = self._handed.get(name, 0) + len(effect.items)
-        if self._handed[name] >= 8:
-            self.network.ask(peer, Consumed(effect.subscription, self._handed.pop(name)))
+        heard.pending += len(effect.items)
+        if heard.pending >= _BATCH:
+            self.network.ask(peer, Consumed(effect.subscription, heard.pending))
+            heard.pending = 0
 
     def _is_put_out(self, nym: AuthorId) -> bool:
-        """Who did not hear that it was put out knocks again; whoever put it out does not let it in."""
-        return any(self.identities[name].author == nym for name in self._ejecting)
+        """Return whether a device that knocks was ejected or left: it may not have heard so, and is not let
+        in."""
+        return any(self.identities[name].author == nym for name in (*self._ejecting, *self._leaving))
 
     def note(self) -> None:
-        """Look which answers have come."""
+        """Take note of answers that have arrived."""
         answers = self.network.answers
         for word in self.words:
             if word.acked is None and isinstance(answers.get(word.request), Announced):
@@ -256,6 +277,11 @@ class PlacesWay(OpenWorld):
         for name, (request, by) in list(self._ejecting.items()):
             if name not in self.out and isinstance(answers.get(request), Announced):
                 self.out[name] = (self.network.elapsed, by)
+                self.entered.pop(name, None)
+        for name, request in self._leaving.items():
+            answer = answers.get(request)
+            if name not in self.out and isinstance(answer, Talked):
+                self.out[name] = (self.network.elapsed, self.names[answer.voice])
                 self.entered.pop(name, None)
 
     def judge(self) -> list[Complaint]:
@@ -274,8 +300,8 @@ class PlacesWay(OpenWorld):
         ]
         guests, complaints = [], []
         for name, since in self.entered.items():
-            # Whether somebody is out is not known where the word of it was not acknowledged.
-            if not self.is_up(name) or name in self._ejecting:
+            # Whether somebody is out is unknown if the ejection was not acknowledged.
+            if not self.is_up(name) or name in (*self._ejecting, *self._leaving):
                 continue
             looked = self.answered(self.ask(name, Look(self.place, "")))
             if not isinstance(looked, ObjectsAre):
@@ -284,7 +310,7 @@ class PlacesWay(OpenWorld):
             heard = self._of(name)
             objects = tuple((key, value.decode()) for key, value in looked.objects if key in _OBJECTS)
             line = tuple(sorted(heard.line.items()))
-            # Nothing is closed to whoever came in by a notice that stands, nor where all of the past is open.
+            # Nothing is closed to a guest that entered by a valid notice, nor where the whole past is open.
             was_cut = heard.taken_back > 0 and self.policy.restricts and name not in (HOST, COHOST)
             closed = tuple(heard.closed) if was_cut else ()
             told = (tuple(heard.handed), heard.taken_back, tuple(heard.lost))
@@ -292,11 +318,26 @@ class PlacesWay(OpenWorld):
         complaints += [
             Complaint(Rule.STUCK, f"{name} never came in: {self.obtained(request)}")
             for name, request in self._entering.items()
-            if name not in self.entered and name not in self.out and self.is_up(name)
+            if name not in (*self.entered, *self.out, *self._leaving) and self.is_up(name)
         ]
-        # Where everyone may come in, who was put out may come in again.
+        complaints += self._list_leavers()
+        # Where everyone may enter, an ejected guest may enter again.
         out = self.out if self.policy.admits else {}
         outsiders = [
             Outsider(name, since, by, tuple(self._of(name).handed)) for name, (since, by) in out.items()
         ]
         return complaints + judge_place(words, guests, outsiders)
+
+    def _list_leavers(self) -> list[Complaint]:
+        """Return complaints about guests that left, as their host knows, and that a speaker still lists."""
+        gone = {self.identities[name].author: name for name in self._leaving if name in self.out}
+        complaints = []
+        for speaker in self.living((HOST, COHOST)) if gone else []:
+            listed = self.answered(self.ask(speaker, ListGuests(self.place)))
+            guests = listed.guests if isinstance(listed, GuestsAre) else ()
+            complaints += [
+                Complaint(Rule.STATE, f"{speaker} takes {gone[each.nym]} for a guest, who has left")
+                for each in guests
+                if each.nym in gone
+            ]
+        return complaints

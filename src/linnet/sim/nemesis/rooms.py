@@ -1,4 +1,4 @@
-"""A room in the open world: members, a relay, a stolen device, and a founder who decides."""
+"""A room in the open world: members, a relay, a stolen device, and a founder that decides."""
 
 from __future__ import annotations
 
@@ -8,46 +8,57 @@ from msgspec import Struct, field
 
 from linnet.core.effects import Deliver
 from linnet.core.ids import EventId, PeerId, TopicId
-from linnet.delivery.commands import Consumed, Done
+from linnet.core.reasons import Reason
+from linnet.delivery.commands import Consumed
 from linnet.delivery.items import Unreadable
 from linnet.event.event import MESSAGE, Event
-from linnet.identity.cards import revoke
-from linnet.peer.config import Identity, PeerConfig
-from linnet.peer.interface import Command, Handed, Start
+from linnet.machine.commands import Declined, Done
+from linnet.peer.config import PeerConfig
+from linnet.peer.interface import AnyCommand, Handed, Start
 from linnet.rooms.commands import (
     AddRelay,
     CreateRoom,
     ExamineState,
     JoinRoom,
+    LeaveRoom,
     ReadRoom,
     RevokeInRoom,
+    RoomLeft,
+    RoomMade,
     SendToRoom,
+    Sent,
     SetLevel,
     SetMembership,
     SetRule,
     SetState,
+    StateIs,
 )
 from linnet.rooms.config import RelayConfig, RelayPolicy
-from linnet.rooms.content import NAME, JoinRule, Membership, Newcomers
-from linnet.rooms.results import RoomMade, Sent, StateIs
-from linnet.sim.judges.rooms import Member, Message, Outcast, Ruling, Seen, judge_room
+from linnet.rooms.event_types import NAME, JoinRule, Membership, Newcomers
+from linnet.sim.judges.rooms import Leaver, Member, Message, Outcast, Ruling, Seen, judge_room
 from linnet.sim.judges.verdict import Complaint, Rule
 from linnet.sim.named_nodes import SetupFailed
+from linnet.sim.nemesis.budget import Situation
 from linnet.sim.nemesis.faults import Cast
-from linnet.sim.nemesis.open_world import OpenWorld, person_key, pick, second_device
-from linnet.trace.sink import TraceSink
+from linnet.sim.nemesis.open_world import OpenWorld, pick
+from linnet.sim.seeded_random import named_luck
+from linnet.trace.records import TraceSink
 
 FOUNDER, THIEF, RELAY, ACCOMPLICE = "ann", "ann-phone", "relay", "dan"
 MEMBERS = (FOUNDER, "bob", "cid", ACCOMPLICE)
 NEWCOMERS = ("eve", "fay", "gus")
+LEAVERS = ("bob", *NEWCOMERS)
+"""Nodes that may leave by themselves."""
+_LEAVES = 0.3
+"""Probability that a node leaves that was just started, or just cut off: no other may be in reach."""
 _READER = 1
 _REJOINED = 10.0
-"""Seconds in which word goes round, once there is no partition."""
+"""Seconds in which a revocation spreads, once there is no partition."""
 _NAME = "open"
 
 
 class Saying(Struct):
-    """Something that is said."""
+    """A message of a node."""
 
     text: str
     sender: str
@@ -55,15 +66,13 @@ class Saying(Struct):
     request: int
     after: frozenset[EventId]
     is_late: bool
-    """Whether a device said it after its owner had revoked it."""
-    is_ahead: bool
-    """Whether the sender's clock was ahead: such a message is refused, and the sender is told."""
+    """Whether a device sent it after its owner had revoked it."""
     acked: float | None = None
     id: EventId = EventId(b"")
 
 
 class Deciding(Struct):
-    """Something that the founder decides."""
+    """A decision of the founder."""
 
     place: str
     value: str
@@ -72,20 +81,30 @@ class Deciding(Struct):
     acked: float | None = None
 
 
+class Leaving(Struct):
+    """A node's request to leave the room."""
+
+    request: int
+    asked: float
+    acked: float | None = None
+
+
 class Lived(Struct):
-    """What an application was handed in one life of its node."""
+    """The items that an application was handed in one life of its node."""
 
     handed: list[EventId] = field(default_factory=list)
     unreadable: set[EventId] = field(default_factory=set)
     consumed: set[EventId] = field(default_factory=set)
     unwarned: set[EventId] = field(default_factory=set)
-    """What came before word of the revocation could: others were nearer to the thief."""
+    """Events that arrived before the revocation could: other nodes were nearer to the thief."""
 
 
 class RoomsWay(OpenWorld):
-    """One room."""
+    """A world with one room."""
 
     way = "rooms"
+    thief = THIEF
+    robbed = FOUNDER
 
     def __init__(self, seed: int, trace: TraceSink | None = None) -> None:
         super().__init__(seed, trace)
@@ -96,9 +115,12 @@ class RoomsWay(OpenWorld):
         self.lives: dict[str, list[Lived]] = {}
         self.joined: dict[str, float] = {}
         self.removed: dict[str, float] = {}
+        self.leaving: dict[str, Leaving] = {}
+        self._leaving_luck = named_luck(seed, "nemesis/rooms/leave")
+        """A generator of its own, so that the rest of a seed is as it was before leaving was added."""
         self.revoked_at: float | None = None
         self._cut_off: set[str] = set()
-        """Who could not hear of it at once when the founder revoked a device."""
+        """Nodes that could not learn of it at once when the founder revoked a device."""
         self._side: frozenset[str] = frozenset()
         self._joining: dict[str, int] = {}
         self._consuming: list[tuple[int, Lived, tuple[EventId, ...]]] = []
@@ -116,17 +138,13 @@ class RoomsWay(OpenWorld):
             thief=THIEF,
         )
 
-    def identity(self, name: str) -> Identity:
-        """The thief has a device of the founder."""
-        return second_device(self.seed, FOUNDER, name) if name == THIEF else super().identity(name)
-
     def configured(self, name: str) -> PeerConfig:
-        """The relay is open to all."""
+        """Return a configuration in which the relay is open to all."""
         relay = RelayConfig(policy=RelayPolicy.OPEN) if name == RELAY else None
         return PeerConfig(listens=(self.address(name),), relay=relay)
 
     def set_up(self) -> None:
-        """The founder founds, all but the newcomers join."""
+        """Let the founder create the room, and all but the newcomers join."""
         for name in self.identities:
             self.ask(name, Start())
         self.run(1.0)
@@ -148,13 +166,13 @@ class RoomsWay(OpenWorld):
         self.run(2.0)
 
     def act(self) -> None:
-        """Some member says a word."""
-        name = pick(self.luck, [each for each in self.living(MEMBERS) if each not in self.removed])
+        """Let a random member send a message."""
+        name = pick(self.luck, self._speakers())
         if name is not None:
             self._say(name)
 
     def change(self) -> None:
-        """The founder changes a level, the rule, the name, or puts somebody out."""
+        """Let the founder change a level, the join rule, the name, or remove a member."""
         if not self.is_up(FOUNDER):
             return
         draw = self.luck.random()
@@ -175,23 +193,22 @@ class RoomsWay(OpenWorld):
             self.removed["cid"] = self.network.elapsed
 
     def welcome(self, name: str) -> None:
-        """Somebody joins by whoever is there."""
+        """Let a newcomer join through the nodes that are up."""
         if self.rule is JoinRule.PUBLIC:
             self._join(name)
 
     @property
     def rule(self) -> JoinRule:
-        """Who may join, as the founder said last."""
+        """The join rule, as the founder set it last."""
         rules = [each.value for each in self.decided if each.place == "rule"]
         return JoinRule(rules[-1]) if rules else JoinRule.PUBLIC
 
     def revoke(self, name: str) -> None:
-        """The founder revokes a device, which raises an accomplice at the same moment, and speaks."""
+        """Let the founder revoke a device, which promotes an accomplice at the same moment, and sends a
+        message."""
         if not self.is_up(FOUNDER) or not self.is_up(name):
             return
-        device = self.identities[name].card.device
-        word = revoke(person_key(self.seed, FOUNDER), device, int(self.network.now))
-        self._decide("revocation", "there", RevokeInRoom(self.room, word))
+        self._decide("revocation", "there", RevokeInRoom(self.room, self.revocation_of(name)))
         self.revoked_at = self.network.elapsed
         self._cut_off = {each for each in self.identities if each not in self._within_earshot()}
         person = self.identities[ACCOMPLICE].author
@@ -207,34 +224,53 @@ class RoomsWay(OpenWorld):
         """See `OpenWorld.part`."""
         self._side = frozenset(names)
         super().part(self._side, silent=silent)
+        for name in LEAVERS:
+            if name in self._side and name in self.joined:
+                self._maybe_leave(name)
 
     def _within_earshot(self) -> set[str]:
-        """Who hears the founder as soon as the thief: over a link to the founder that carries anything."""
+        """Return the nodes that hear the founder as soon as the thief: over a working link to the founder."""
         linked = {self.names[peer] for peer in self.network.linked(self.peer(FOUNDER))}
         apart = self.is_parted
         return {each for each in linked if not apart or (each in self._side) == (FOUNDER in self._side)}
 
     def _could_not_know(self, name: str) -> bool:
-        """Whether word of the revocation may still be on its way to somebody."""
+        """Return whether the revocation may still be on its way to a node."""
         since = max(self.revoked_at or 0.0, self.parted[-1] if self.parted else 0.0)
         return name in self._cut_off and self.network.elapsed <= since + _REJOINED
 
     def resume(self, name: str) -> None:
-        """Applications go on reading."""
-        if name in self.joined:
+        """Go on reading; or leave, before any node is in reach."""
+        if name in self.joined and name not in self.leaving:
             self.lives.setdefault(name, []).append(Lived())
             self._read(name)
+            if name in LEAVERS:
+                self._maybe_leave(name)
+        elif (leaving := self.leaving.get(name)) is not None:
+            self.lives.setdefault(name, []).append(Lived())
+            if leaving.acked is None:
+                leaving.request = self.ask(name, LeaveRoom(self.room))
         elif name in self._joining and name in NEWCOMERS:
             self._join(name)
 
     def finish(self) -> None:
-        """All members say a last word; who could not join tries again."""
+        """Let all members send a last message; nodes that could not join try again."""
         for name in self.living(NEWCOMERS):
             if name in self._joining and name not in self.joined and self.rule is JoinRule.PUBLIC:
                 self._join(name)
-        for name in self.living(MEMBERS):
-            if name not in self.removed:
-                self._say(name)
+        for name in self._speakers():
+            self._say(name)
+
+    def _speakers(self) -> list[str]:
+        out = (*self.removed, *self.leaving)
+        return [name for name in self.living(MEMBERS) if name not in out]
+
+    def _maybe_leave(self, name: str) -> None:
+        """Let a node leave at times, but not while only the spending of nodes is watched."""
+        if self.account.situation is not Situation.BUSY or self._leaving_luck.random() >= _LEAVES:
+            return
+        if name not in self.leaving and self.is_up(name):
+            self.leaving[name] = Leaving(self.ask(name, LeaveRoom(self.room)), self.network.elapsed)
 
     def _join(self, name: str) -> None:
         known = [each for each in (*MEMBERS, RELAY) if self.is_up(each) and each != name]
@@ -245,7 +281,7 @@ class RoomsWay(OpenWorld):
         self.lives.setdefault(name, [Lived()])
         self.ask(name, ReadRoom(_READER, self.room, since=0.0, name="application"))
 
-    def _decide(self, place: str, value: str, command: Command) -> None:
+    def _decide(self, place: str, value: str, command: AnyCommand) -> None:
         self.decided.append(Deciding(place, value, self.network.elapsed, self.ask(FOUNDER, command)))
 
     def _say(self, name: str) -> None:
@@ -253,11 +289,10 @@ class RoomsWay(OpenWorld):
         request = self.ask(name, SendToRoom(self.room, (text.encode(),)))
         after = frozenset(each for life in self.lives.get(name, ()) for each in life.handed)
         late = name == THIEF and self.revoked_at is not None
-        ahead = self.offsets.get(name, 0.0) > 0.0
-        self.said.append(Saying(text, name, self.network.elapsed, request, after, late, ahead))
+        self.said.append(Saying(text, name, self.network.elapsed, request, after, late))
 
     def deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
-        """What an application does: remember, and say that it has."""
+        """Remember delivered events, and acknowledge them."""
         name = self.names[peer]
         life = self.lives[name][-1]
         ids = []
@@ -287,6 +322,12 @@ class RoomsWay(OpenWorld):
             if name not in self.joined and isinstance(answers.get(request), RoomMade):
                 self.joined[name] = now
                 self._read(name)
+        for leaving in self.leaving.values():
+            answer = answers.get(leaving.request)
+            # Where the answer was lost with a node, a later one says that the room is unknown by now.
+            is_out = isinstance(answer, Declined) and answer.reason is Reason.UNKNOWN_ROOM
+            if leaving.acked is None and (isinstance(answer, RoomLeft) or is_out):
+                leaving.acked = now
         for request, life, ids in self._consuming:
             if isinstance(answers.get(request), Done):
                 life.consumed.update(ids)
@@ -302,31 +343,15 @@ class RoomsWay(OpenWorld):
                 saying.sender,
                 saying.asked,
                 saying.after,
-                is_owed=not saying.is_ahead and saying.sender not in (*self.dead, *self.removed, THIEF),
+                is_owed=saying.sender not in (*self.dead, *self.removed, *self.leaving, THIEF),
                 is_forbidden=saying.is_late,
             )
             for saying in self.said
             if saying.acked is not None
         ]
-        rulings = [Ruling("rule", JoinRule.PUBLIC.value, 0.0), Ruling("name", _NAME, 0.0)]
-        rulings += [
-            Ruling(f"membership of {name}", Membership.JOIN.value, at)
-            for name, at in self.joined.items()
-            if name != THIEF
-        ]
-        rulings += [
-            Ruling(f"membership of {name}", Membership.JOIN.value, self.network.elapsed, is_sure=False)
-            for name in self._joining
-            if name not in self.joined
-        ]
-        rulings += [
-            Ruling(each.place, each.value, each.asked, each.acked is not None)
-            for each in self.decided
-            if each.place != "revocation"
-        ]
         members, complaints = [], []
         for name in self.joined:
-            if not self.is_up(name) or name in self.removed or name == THIEF:
+            if not self.is_up(name) or name in (*self.removed, *self.leaving, THIEF):
                 continue
             state = self.answered(self.ask(name, ExamineState(self.room)))
             if not isinstance(state, StateIs):
@@ -350,10 +375,49 @@ class RoomsWay(OpenWorld):
             for at in banned.values()
             if at is not None
         ]
-        return complaints + judge_room(messages, rulings, members, outcasts, FOUNDER)
+        leavers = [
+            Leaver(name, each.acked, frozenset(e for life in self.lives.get(name, ()) for e in life.handed))
+            for name, each in self.leaving.items()
+            if each.acked is not None
+        ]
+        complaints += [
+            Complaint(Rule.STUCK, f"{name} could not leave: {self.obtained(each.request)}")
+            for name, each in self.leaving.items()
+            if each.acked is None and self.is_up(name)
+        ]
+        return complaints + judge_room(messages, self._rulings(), members, outcasts, FOUNDER, leavers)
+
+    def _rulings(self) -> list[Ruling]:
+        """Return the decisions, joins and leaves."""
+        rulings = [Ruling("rule", JoinRule.PUBLIC.value, 0.0), Ruling("name", _NAME, 0.0)]
+        rulings += [
+            Ruling(f"membership of {name}", Membership.JOIN.value, at)
+            for name, at in self.joined.items()
+            if name != THIEF
+        ]
+        rulings += [
+            Ruling(f"membership of {name}", Membership.JOIN.value, self.network.elapsed, is_sure=False)
+            for name in self._joining
+            if name not in self.joined
+        ]
+        rulings += [
+            Ruling(each.place, each.value, each.asked, each.acked is not None)
+            for each in self.decided
+            if each.place != "revocation"
+        ]
+        rulings += [
+            Ruling(
+                f"membership of {name}",
+                Membership.LEAVE.value,
+                each.asked if each.acked is None else each.acked,
+                each.acked is not None and name not in self.dead,
+            )
+            for name, each in self.leaving.items()
+        ]
+        return rulings
 
     def _seen(self, state: StateIs) -> tuple[tuple[str, str], ...]:
-        """What one member sees of what there may be rulings about."""
+        """Return what one member sees of the state that rulings may set."""
         by_person = {self.identities[name].author: name for name in (*MEMBERS, *NEWCOMERS)}
         seen = [("rule", state.rule.value)]
         for member in state.members:

@@ -1,4 +1,4 @@
-"""A stream in the open world: a tracker, a storage node, and readers of every sort who also publish."""
+"""A stream in the open world: a tracker, a storage node, and readers of all kinds that also publish."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from msgspec import Struct, field
 
 from linnet.core.effects import Deliver
 from linnet.core.ids import DeviceId, EventId, PeerId
-from linnet.delivery.commands import Consumed, Done
+from linnet.delivery.commands import Consumed
 from linnet.delivery.items import Missed
 from linnet.event.event import Event
-from linnet.identity.cards import revoke
-from linnet.peer.config import Identity, PeerConfig
+from linnet.machine.commands import Done
+from linnet.peer.config import PeerConfig
 from linnet.peer.interface import Handed, Start
 from linnet.sim.judges.streams import Life, Publication, Reader, Receipt, judge_stream
 from linnet.sim.judges.verdict import Complaint
 from linnet.sim.nemesis.faults import Cast
-from linnet.sim.nemesis.open_world import OpenWorld, person_key, pick, second_device
+from linnet.sim.nemesis.open_world import OpenWorld, pick
 from linnet.streams.commands import Publish, Published, Revoke, Subscribe, Subscribed
-from linnet.streams.options import StorageRule
-from linnet.trace.sink import TraceSink
+from linnet.streams.config import StorageRule
+from linnet.trace.records import TraceSink
 
 TRACKER, STORAGE, OWNER, THIEF = "tracker", "storage", "ann", "ann-phone"
 NODES = (OWNER, "bob", "cid", "dan")
@@ -29,7 +29,7 @@ STREAM = "open/world"
 
 
 class Saying(Struct):
-    """Something that is published."""
+    """A published event."""
 
     publisher: str
     asked: float
@@ -42,7 +42,7 @@ class Saying(Struct):
 
 
 class Lived(Struct):
-    """What a subscription was handed in one life of its node."""
+    """The events that a subscription was handed in one life of its node."""
 
     handed: list[Receipt] = field(default_factory=list)
     missed: list[tuple[DeviceId, int, int]] = field(default_factory=list)
@@ -61,15 +61,17 @@ class Subscription(Struct):
     was_wrong: bool
     made: float | None = None
     is_broken: bool = False
-    """Whether its node ended, and it with it."""
+    """Whether its node ended, and the subscription with it."""
     lives: list[Lived] = field(default_factory=lambda: [Lived()])
     consuming: list[tuple[int, Lived, tuple[EventId, ...]]] = field(default_factory=list)
 
 
 class StreamsWay(OpenWorld):
-    """One stream."""
+    """A world with one stream."""
 
     way = "streams"
+    thief = THIEF
+    robbed = OWNER
 
     def __init__(self, seed: int, trace: TraceSink | None = None) -> None:
         super().__init__(seed, trace)
@@ -93,12 +95,11 @@ class StreamsWay(OpenWorld):
             thief=THIEF,
         )
 
-    def identity(self, name: str) -> Identity:
-        """The thief has a device of somebody else."""
-        return second_device(self.seed, OWNER, name) if name == THIEF else super().identity(name)
-
     def configured(self, name: str) -> PeerConfig:
-        """One tracker that all know by its key and first address; one storage node in every second seed."""
+        """Return a configuration with one tracker, known by its key and first address.
+
+        In every second seed there is a storage node.
+        """
         stores = name == STORAGE and self.seed % 2 == 0
         return PeerConfig(
             listens=(self.address(name),),
@@ -108,7 +109,7 @@ class StreamsWay(OpenWorld):
         )
 
     def set_up(self) -> None:
-        """All but the newcomers take part."""
+        """Let all but the newcomers take part."""
         for name in self.identities:
             self.ask(name, Start())
         self.run(2.0)
@@ -118,33 +119,32 @@ class StreamsWay(OpenWorld):
         self.run(10.0)
 
     def act(self) -> None:
-        """Somebody publishes."""
+        """Let a random node publish."""
         publishers = (*NODES, THIEF) if self.revoked_at is None else NODES
         name = pick(self.luck, self.living(publishers))
         if name is not None:
             self._publish(name)
 
     def change(self) -> None:
-        """One more subscription at some node."""
+        """Add a subscription at a random node."""
         name = pick(self.luck, self.living(NODES))
         if name is not None:
             self._subscribe(name, durable=self.luck.random() < 0.5, since=self.luck.choice((None, None, 0.0)))
 
     def welcome(self, name: str) -> None:
-        """Somebody subscribes who was not there, from now on."""
+        """Let a newcomer subscribe from now on."""
         self._subscribe(name, durable=self.luck.random() < 0.5, since=None)
 
     def revoke(self, name: str) -> None:
-        """The owner says that the device is theirs no longer; who has it goes on publishing."""
+        """Let the owner revoke the device; the thief goes on publishing with it."""
         if not self.is_up(OWNER):
             return
-        word = revoke(person_key(self.seed, OWNER), self.identities[name].card.device, int(self.network.now))
-        self.ask(OWNER, Revoke(word))
+        self.ask(OWNER, Revoke(self.revocation_of(name)))
         self.revoked_at = self.network.elapsed
         self._publish(name)
 
     def resume(self, name: str) -> None:
-        """Durable subscriptions go on; others are gone."""
+        """Resume durable subscriptions; others are gone."""
         for each in self.subscriptions:
             if each.node != name or each.is_broken:
                 continue
@@ -155,7 +155,7 @@ class StreamsWay(OpenWorld):
                 self.ask(name, Subscribe(each.number, STREAM, each.since, each.name))
 
     def finish(self) -> None:
-        """Everybody publishes once more."""
+        """Let every node publish once more."""
         self._is_over = True
         for name in self.living((*NODES, THIEF)):
             self._publish(name)
@@ -176,7 +176,7 @@ class StreamsWay(OpenWorld):
         )
 
     def deliver(self, peer: PeerId, effect: Deliver[Handed], now: float) -> None:
-        """What an application does: remember, and say that it has."""
+        """Remember delivered events, and acknowledge them."""
         subscription = self.subscriptions[effect.subscription - 1]
         life = subscription.lives[-1]
         ids = []
@@ -185,7 +185,7 @@ class StreamsWay(OpenWorld):
                 life.handed.append(Receipt(item.id, item.device, item.seq))
                 ids.append(item.id)
                 is_own = item.device == self.identities[subscription.node].card.device
-                # What is said in one part of the network is new in the others when they meet (0027).
+                # An event from one side of a partition is new on the other when they meet (0027).
                 if not is_own and not self.is_parted:
                     self._spread.setdefault(item.id, self.network.elapsed)
             elif isinstance(item, Missed):
@@ -247,11 +247,8 @@ class StreamsWay(OpenWorld):
         return judge_stream(publications, readers)
 
     def _is_beside(self, subscription: Subscription) -> bool:
-        """Whether its node also reads from the beginning: both read one log (docs/adr/0027-made-at.md)."""
+        """Return whether its node also reads from the beginning: both read one log
+        (docs/adr/0027-made-at.md)."""
         if subscription.name is None:
             return False
         return any(each.node == subscription.node and each.since == 0.0 for each in self.subscriptions)
-
-
-def _life(lived: Lived) -> Life:
-    return Life(tuple(lived.handed), tuple(lived.missed), frozenset(lived.consumed))

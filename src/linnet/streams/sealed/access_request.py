@@ -1,9 +1,9 @@
-"""Requests to read a sealed stream: one line of text, handed to the owner over any way there is.
+"""Requests to read a sealed stream: one line of text, handed to the owner over any channel.
 
-``lr1`` and letters of base32, as in ids. Inside: two bytes of length, so that a cut line is told from a
-mistyped one; which stream, the device's card and its prekeys, signed by the device; a checksum. It holds
-no secret. Who may read is for the owner to say: that the line comes from whom its card names is proven by
-the signature, that this is the person who is meant is not.
+``lr1`` and letters of base32, as in ids. Inside: two bytes of length, so that a cut line can be told from a
+mistyped one; the stream, the device's card and its prekeys, signed by the device; a checksum. It holds no
+secret. The owner decides who may read: the signature proves that the line comes from the device that its
+card names, but not that the card's person is the one the owner means.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from msgspec import Meta, Struct
 
 from linnet.core.errors import BadText, RemoteError
 from linnet.core.ids import TopicId, WireSignature, WireTopicId
-from linnet.groups.ids import Device
-from linnet.groups.labels import fields
+from linnet.groups.labels import Device, fields
 from linnet.groups.prekeys import Bundle, decode_bundle, encode_bundle
 from linnet.identity.cards import Card, CardCheck, check_card, check_dates
 from linnet.identity.keys import SigningKey, verify
@@ -33,7 +32,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Request(Struct, frozen=True):
-    """A device that wants to read a stream, and how to begin with it."""
+    """A device's request to read a stream, with the keys to begin a channel to it."""
 
     topic: TopicId
     card: Card
@@ -41,7 +40,7 @@ class Request(Struct, frozen=True):
 
     @property
     def reader(self) -> Device:
-        """The device."""
+        """The device that asks."""
         return Device(self.card.person, self.card.device)
 
 
@@ -56,7 +55,7 @@ _decode = msgspec.msgpack.Decoder(_Inside).decode
 
 
 def request_text(topic: TopicId, card: Card, bundle: Bundle, key: SigningKey) -> str:
-    """The line by which a device asks to read a stream."""
+    """Return the line by which a device asks to read a stream."""
     told = encode_bundle(bundle)
     inside = _encode(_Inside(topic, card, told, key.sign(_signed(topic, card, told))))
     whole = len(inside).to_bytes(_LENGTH_BYTES, "big") + inside
@@ -64,9 +63,9 @@ def request_text(topic: TopicId, card: Card, bundle: Bundle, key: SigningKey) ->
 
 
 def parse_request(text: str, now: float, check: CardCheck = check_card) -> Request:
-    """The request in a line, its signatures and dates checked; `BadText` says what is wrong with it.
+    """Parse a request and check its signatures and dates; raises `BadText` if it is wrong.
 
-    Blanks and line ends within are passed over: mail breaks long lines.
+    Blanks and line ends within it are skipped, since mail breaks long lines.
     """
     inside = _inside(_whole("".join(text.split())))
     try:
@@ -90,7 +89,7 @@ def _whole(text: str) -> bytes:
     letters = text[len(PREFIX) :]
     if len(letters) > _MAX_CHARS:
         raise BadText(f"{len(letters)} letters are too many for a request; copy it again, alone")
-    # A number of letters that no bytes give is one that was cut: the last bits are let go.
+    # If no bytes can give this number of letters, the line was cut: drop the last bits.
     usable = letters[: len(letters) - (len(letters) % 8 in (1, 3, 6))]
     try:
         return base64.b32decode(usable.encode("ascii") + b"=" * (-len(usable) % 8), casefold=True)

@@ -1,16 +1,20 @@
-"""The reader's side of a sealed stream: its requests, the keys that were announced, and what waits for them.
+"""The reader's side of a sealed stream: its requests, the announced keys, and the events that wait for them.
 
-What a reader keeps is a frozen value, on which pure functions work. A channel needs its messages in order,
-so announcements are taken in one after the other; each names the one before. Two sorts need none before
-them: one whose direct message is the first of a channel, and one that begins an epoch without us. What comes
-too early waits for the one before it. What could not be read is told once it can be.
+A reader's state is a frozen value, on which pure functions work. A channel needs its messages in order, so
+announcements are taken in one after the other; each names the one before. Two sorts need no earlier one: an
+announcement whose direct message is the first of a channel, and one that begins an epoch without us. One that
+arrives too early waits for the one before it. Events that were unreadable are handed over once they open.
+
+A reader that subscribes today has not received the announcement of today's key. Messages name its number, so
+the reader asks for it, first storage nodes and then neighbours that hold the chain. An announcement that
+nobody has is given up with a record, and looked for again when a later message names it, after a pause.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -19,90 +23,66 @@ from linnet.core.ids import AuthorId, Contact, DeviceId, PeerId, TopicId
 from linnet.core.limits import MIB
 from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
+from linnet.core.timers import TopicTimer
 from linnet.delivery.context import Context
 from linnet.delivery.gap_repair import GapRepair
+from linnet.delivery.messages import Resend
 from linnet.event.event import Event, Verified
-from linnet.groups.ids import Device
+from linnet.groups.labels import Device
 from linnet.groups.prekeys import Prekeys, make_prekeys
-from linnet.groups.primitives import KEY_BYTES, Hidden
-from linnet.groups.two_party import EMPTY, Channel, receive
+from linnet.groups.primitives import KEY_BYTES
+from linnet.groups.two_party import Incoming, receive
 from linnet.machine.outbox import Outbox
 from linnet.streams.sealed import stream_keys
 from linnet.streams.sealed.access_request import request_text
-from linnet.streams.sealed.announcement_search import Search
 from linnet.streams.sealed.message_format import Clear
-from linnet.streams.sealed.owner import KIND, Announcement, Sort, context_of, decode_announcement, party_of
+from linnet.streams.sealed.owner import (
+    KIND,
+    Announcement,
+    Place,
+    Sort,
+    context_of,
+    decode_announcement,
+    party_of,
+)
+from linnet.streams.sealed.vault import Access, Reading, Vault
 from linnet.trace.records import Kind, Record
 
-if TYPE_CHECKING:
-    from linnet.streams.sealed.vault import Vault
-
-
 ACCESSES: Final = 2
-"""Requests of ours that may be answered: the newest, and the one by which we read until then."""
+"""Our requests that may still be answered: the newest, and the one by which we read until then."""
 MAX_HELD = 4_096
-"""Announcements that wait for the one before them; who lacks more than that asks to be let in anew."""
+"""Announcements that wait for earlier ones; a reader that lacks more must ask for access anew."""
 MAX_EVENTS = 4_096
 MAX_BYTES = 16 * MIB
-"""Of more, the oldest stay told as unreadable: they can be had again as history."""
+"""Bound on waiting events. Beyond it, the oldest stay unreadable; they can be fetched as history."""
 MAY_PASS = frozenset({Reason.KEY_MISSING, Reason.NOT_A_MEMBER})
-"""Why an event cannot be read now and perhaps can be later."""
-
-
-class Access(Hidden, frozen=True):
-    """One request of ours: its prekeys, and once it was answered the channel instead."""
-
-    prekeys: Prekeys
-    channel: Channel = EMPTY
-
-
-class Reading(Hidden, frozen=True):
-    """All that a device keeps of a sealed stream that it asked to read."""
-
-    accesses: tuple[Access, ...]
-    """Newest first."""
-    sealer: DeviceId | None = None
-    """The owner's device whose announcements we follow."""
-    last: int | None = None
-    """Number of the newest announcement that was taken in."""
-    first: int | None = None
-    """The epoch from which on we read; None: we were not let in yet."""
-    barred: tuple[int, str] | None = None
-    """An epoch from which on we have no key, and the reason."""
-    keys: stream_keys.Epochs = ()
+"""Reasons for which an event that is unreadable now may become readable."""
 
 
 def ask(reading: Reading | None, entropy: Entropy, now: float) -> Reading:
-    """A new request, with prekeys that nobody has seen; what we can read stays as it is until the answer."""
+    """Add a new request with fresh prekeys; what we can read stays readable until it is answered."""
     access = Access(make_prekeys(entropy, now, 1, grace=0))
     if reading is None:
         return Reading((access,))
-    # Of two requests the one that was answered is worth keeping, or else the newer one.
+    # Of two older requests, keep the answered one, or else the newer one.
     kept = [known for known in reading.accesses if known.channel.received is not None] or reading.accesses
     return replace(reading, accesses=(access, *kept)[:ACCESSES])
 
 
 def stands_alone(announcement: Announcement, me: Device) -> bool:
-    """Whether an announcement can be taken in whatever came before it."""
+    """Return whether an announcement can be taken in without the one before it."""
     message = announcement.messages.get(me)
     return announcement.sort is Sort.EPOCH if message is None else message[0] == 0
 
 
 def follows(reading: Reading, owner: DeviceId, announcement: Announcement) -> bool:
-    """Whether it is the next one."""
+    """Return whether an announcement is the next one for this reader."""
     return owner == reading.sealer and announcement.before == reading.last
 
 
-def take(
-    reading: Reading,
-    topic: TopicId,
-    owner: Device,
-    number: int,
-    announcement: Announcement,
-    me: Device,
-    now: float,
-) -> Reading:
-    """What is known after an announcement of this number, which `follows` or `stands_alone`."""
+def take(reading: Reading, place: Place, announcement: Announcement, me: Device, now: float) -> Reading:
+    """Return the state after an announcement that `follows` or `stands_alone`."""
+    topic, owner, number = place
     message = announcement.messages.get(me)
     known = owner.device == reading.sealer
     if message is None:
@@ -114,18 +94,17 @@ def take(
         return replace(reading, sealer=owner.device, last=number, barred=barred)
     context = context_of(topic, owner, me, announcement.epoch)
     party = party_of(topic, owner)
-    for place, access in enumerate(reading.accesses):
+    came = Incoming(party, announcement.identity, context, message)
+    for index, access in enumerate(reading.accesses):
         try:
-            channel, prekeys, key = receive(
-                access.channel, access.prekeys, {}, party, announcement.identity, context, message, now
-            )
+            channel, prekeys, key = receive(access.channel, access.prekeys, {}, came, now)
         except RemoteError:
             continue
         if len(key) != KEY_BYTES:
             continue
         opened = Access(_spent(prekeys), channel)
-        newer = reading.accesses[:place]
-        return _opened(reading, (*newer, opened), owner.device, number, announcement.epoch, key, now)
+        kept = replace(reading, accesses=(*reading.accesses[:index], opened))
+        return _opened(kept, place, announcement.epoch, key, now)
     if not known and reading.sealer is not None:
         return reading
     barred = (announcement.epoch, Reason.DESYNCED.value)
@@ -133,7 +112,7 @@ def take(
 
 
 def why_not(reading: Reading | None, device: DeviceId, clear: Clear) -> Reason:
-    """Why a message cannot be opened whose epoch's key is not here."""
+    """Return why a message cannot be opened whose epoch key we do not have."""
     if reading is None:
         return Reason.NOT_A_MEMBER
     known = device == reading.sealer
@@ -146,23 +125,15 @@ def why_not(reading: Reading | None, device: DeviceId, clear: Clear) -> Reason:
     return Reason.KEY_SPENT if reading.first is not None else Reason.NOT_A_MEMBER
 
 
-def _opened(
-    reading: Reading,
-    accesses: tuple[Access, ...],
-    device: DeviceId,
-    number: int,
-    epoch: int,
-    key: bytes,
-    now: float,
-) -> Reading:
-    """With the key that a message brought; older accesses are of no use any more."""
+def _opened(reading: Reading, place: Place, epoch: int, key: bytes, now: float) -> Reading:
+    """Add the key that an announcement brought."""
+    device = place.owner.device
     stays = device == reading.sealer and reading.barred is None
     first = reading.first if stays and reading.first is not None else epoch
     return replace(
         reading,
-        accesses=accesses,
         sealer=device,
-        last=number,
+        last=place.number,
         first=min(first, epoch),
         barred=None,
         keys=stream_keys.begin(reading.keys, device, epoch, key, now),
@@ -170,12 +141,12 @@ def _opened(
 
 
 def _spent(prekeys: Prekeys) -> Prekeys:
-    """Without the secrets that a first message needs: there is no other to come."""
+    """Drop the secrets that only a first message needs: no other first message will come."""
     return replace(prekeys, signed=(), one_time=())
 
 
 class Following:
-    """What one reader's device knows of the announcements of one stream."""
+    """A reading device's knowledge of the announcements of one stream."""
 
     def __init__(
         self, topic: TopicId, owner: AuthorId | None, context: Context, vault: Vault, out: Outbox
@@ -188,17 +159,17 @@ class Following:
         self._me = Device(context.author, context.device)
         self._held: dict[DeviceId, dict[int, Announcement]] = {}
         self._named: tuple[DeviceId, int] | None = None
-        """The newest announcement that was named and is not here."""
+        """The newest announcement that messages name and that is not here."""
 
     def ask(self, now: float) -> str:
-        """A new request to read, as a line for the owner."""
+        """Make a new request to read, as a line for the owner."""
         asking = ask(self._vault.reading, self._context.entropy, now)
         self._vault.keep_reading(asking, now)
         bundle = asking.accesses[0].prekeys.bundle
         return request_text(self._topic, self._context.card, bundle, self._context.key)
 
     def read(self, verified: Verified, now: float) -> bool:
-        """Take in the announcements of a unit; whether something may be readable now that was not."""
+        """Take in the announcements of a unit; return whether more events may be readable now."""
         news = False
         if self._vault.reading is None or verified.unit.author != self.owner:
             return news
@@ -213,14 +184,14 @@ class Following:
         return news
 
     def why_not(self, device: DeviceId, clear: Clear) -> Reason:
-        """Why a message does not open whose key is not here; if it may later, what it names is looked for."""
+        """Return why a message does not open for want of a key; look for its announcement if useful."""
         reason = why_not(self._vault.reading, device, clear)
         if reason is Reason.KEY_MISSING:
             self._name(device, clear.announced)
         return reason
 
     def missing(self) -> tuple[DeviceId, int] | None:
-        """The announcement to look for next: of which device, and its number."""
+        """Return the device and number of the announcement to look for next."""
         known = self._vault.reading
         if self._named is None or known is None:
             return None
@@ -262,7 +233,7 @@ class Following:
         self, known: Reading, device: DeviceId, number: int, told: Announcement, now: float
     ) -> Reading:
         owner = Device(self.owner or self._me.author, device)
-        return take(known, self._topic, owner, number, told, self._me, now)
+        return take(known, Place(self._topic, owner, number), told, self._me, now)
 
 
 def _next(known: Reading, device: DeviceId, held: dict[int, Announcement]) -> int | None:
@@ -270,7 +241,7 @@ def _next(known: Reading, device: DeviceId, held: dict[int, Announcement]) -> in
 
 
 class Locked:
-    """What waits for one subscription, oldest first, within a bound."""
+    """The unreadable events that wait for one subscription, oldest first and bounded."""
 
     __slots__ = ("_bytes", "_events")
 
@@ -282,7 +253,7 @@ class Locked:
         return len(self._events)
 
     def add(self, event: Event, reason: Reason) -> None:
-        """Let an event wait, if there is hope for it."""
+        """Let an event wait, if it may become readable."""
         if reason not in MAY_PASS:
             return
         self._events.append(event)
@@ -291,14 +262,25 @@ class Locked:
             self._bytes -= len(self._events.popleft().body)
 
     def take(self) -> list[Event]:
-        """All that waits; nothing does any more."""
+        """Take all waiting events."""
         events, self._events = list(self._events), deque()
         self._bytes = 0
         return events
 
 
+SEARCH_PAUSE = 30.0
+"""Seconds before an announcement that nobody had is looked for again."""
+
+
+class KeySearchDue(TopicTimer, frozen=True, gc=False):
+    """The time is up in which a source could answer with the announcement of a key."""
+
+
 class Opening:
-    """Takes in what announces keys, and looks for what is missing of it."""
+    """Takes in the key announcements of one stream, and asks other nodes for missing ones.
+
+    It looks for one announcement at a time, since each names the one before.
+    """
 
     def __init__(
         self,
@@ -309,13 +291,28 @@ class Opening:
         hand_unlocked: Callable[[], None],
         out: Outbox,
     ) -> None:
-        """`hand_unlocked` hands subscriptions what they could not read before."""
+        """`hand_unlocked` hands subscriptions the events that have become readable."""
+        self._topic = topic
+        self._owner = following.owner
+        self._context = context
+        self._gaps = gaps
         self._following = following
-        self._search = Search(topic, context, gaps, following, out)
         self._hand_unlocked = hand_unlocked
+        self._out = out
+        self._storage: dict[PeerId, Contact] = {}
+        self._held: PeerId | None = None
+        self._sought: tuple[DeviceId, int] | None = None
+        self._tries = 0
+        self._given_up_at: float | None = None
+        self._timer = KeySearchDue(topic)
+        self._purpose = f"keys {topic.hex()[:16]}"
+
+    def set_storage(self, nodes: dict[PeerId, Contact]) -> None:
+        """Replace the known storage nodes of the stream."""
+        self._storage = nodes
 
     def read(self, units: Iterable[Verified], now: float) -> None:
-        """Take in the announcements of units, before anything of them is handed over."""
+        """Take in the announcements of units, before any of their events is handed over."""
         is_news = False
         for verified in units:
             is_news = self._following.read(verified, now) or is_news
@@ -323,17 +320,57 @@ class Opening:
             self._hand_unlocked()
 
     def look_for_keys(self, now: float) -> None:
-        """Look for the keys of what could not be read, after something was handed over."""
-        self._search.look(now)
-
-    def set_storage(self, nodes: dict[PeerId, Contact]) -> None:
-        """These nodes keep the stream."""
-        self._search.set_storage(nodes)
+        """Look for the missing announcement after a unit was handed over, unless that is under way."""
+        missing = self._following.missing()
+        if missing == self._sought and (self._given_up_at is None or now < self._given_up_at + SEARCH_PAUSE):
+            return
+        if missing is None:
+            self.stop()
+            return
+        self._sought, self._tries, self._given_up_at = missing, 0, None
+        self._ask(now)
 
     def ask_again(self, now: float) -> None:
-        """Whoever was asked for a key took too long."""
-        self._search.ask_again(now)
+        """Ask the next source: the last one did not have it, or did not answer."""
+        if self._sought is not None and self._given_up_at is None:
+            self._ask(now)
 
     def stop(self) -> None:
-        """Nobody wants to read any more."""
-        self._search.stop()
+        """Stop looking for announcements."""
+        if self._sought is not None:
+            self._sought = self._given_up_at = None
+            self._out.cancel_timer(self._timer)
+            self._release_storage()
+
+    def _ask(self, now: float) -> None:
+        if self._sought is None or self._owner is None:
+            return
+        device, number = self._sought
+        config = self._context.config
+        sources = self._gaps.sources_for(self._owner + device)
+        if self._tries >= config.gap_tries + len(sources):
+            self._given_up_at = now
+            place = (self._topic, None, device, number)
+            self._out.record(Record(Kind.DROPPED, *place, reason=Reason.KEY_MISSING, note="announcement"))
+            self._release_storage()
+            return
+        self._tries += 1
+        if not sources:
+            self._hold_storage()
+            self._out.set_timer(config.gap_backoff, self._timer)
+            return
+        peer = sources[(self._tries - 1) % len(sources)]
+        self._out.send(peer, Resend(self._topic, self._owner, device, number, number))
+        self._out.set_timer(config.gap_timeout, self._timer)
+
+    def _hold_storage(self) -> None:
+        """Get a link to a storage node, since no source that may have it is linked."""
+        if self._held is None and self._storage:
+            contact = next(iter(self._storage.values()))
+            self._held = contact.peer
+            self._out.hold(contact.peer, contact.hints, self._purpose)
+
+    def _release_storage(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            self._out.release(held, self._purpose)

@@ -1,4 +1,4 @@
-"""One sealed stream at one node: opening what comes, sealing what goes, and the owner's list of readers."""
+"""One sealed stream at one node: opens received events, seals our own, and manages the owner's readers."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from msgspec.structs import replace
 from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import DeviceId, EventId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.commands import Declined
 from linnet.delivery.context import Context
 from linnet.delivery.items import Unreadable
-from linnet.event.event import MESSAGE, Event, Tail
-from linnet.groups.ids import Device
+from linnet.event.event import MESSAGE, Event, Spot, Tail
+from linnet.groups.labels import Device
+from linnet.machine.commands import Declined
 from linnet.machine.outbox import Outbox
-from linnet.streams.policy import Governance
+from linnet.streams.ingest import Governance
 from linnet.streams.sealed import owner, stream_keys
 from linnet.streams.sealed.access_request import Request
 from linnet.streams.sealed.message_format import (
     LONGEST,
-    Chain,
     Clear,
     is_sealed,
     open_event,
@@ -33,7 +32,7 @@ from linnet.streams.sealed.vault import Vault
 
 
 class Sealed:
-    """The secrets of one stream and their use. In a stream that nobody sealed all stays as it is."""
+    """Opens and seals the events of one stream. Events of a stream that is not sealed stay as they are."""
 
     def __init__(self, topic: TopicId, context: Context, governance: Governance, out: Outbox) -> None:
         self._topic = topic
@@ -45,7 +44,7 @@ class Sealed:
         self._is_revoked_looked_for = True
 
     def open(self, event: Event) -> Event | Unreadable:
-        """An event of the owner's as a reader is to see it."""
+        """Return an event of the owner's opened, or as `Unreadable` with the reason."""
         if not is_sealed(event):
             return event
         try:
@@ -78,7 +77,7 @@ class Sealed:
         return self.vault.owning is not None
 
     def objection(self, tails: Sequence[Tail]) -> Declined | None:
-        """Why these cannot be published, if so."""
+        """Return why these events cannot be published, or None if they can."""
         sealer = self._governance.policy.sealer
         if not self.is_ours:
             if sealer is None or self._governance.owner != self._context.author:
@@ -92,12 +91,12 @@ class Sealed:
         return None
 
     def start(self, now: float) -> None:
-        """This device seals the stream from now on."""
+        """Seal the stream at this device from now on."""
         if not self.is_ours:
             self.vault.keep_owning(owner.start(self._me.device, self._context.entropy), now)
 
     def is_due(self, now: float) -> bool:
-        """Whether an epoch must begin before the next message; readers whose device was revoked are out."""
+        """Return whether an epoch must begin before the next message; drop readers that were revoked."""
         if not self.is_ours:
             return False
         if self._is_revoked_looked_for:
@@ -109,56 +108,56 @@ class Sealed:
         return owner.is_due(self.owned, self._context.config.epoch_seconds, now)
 
     def note_revocation(self) -> None:
-        """A device was revoked: a reader's perhaps."""
+        """Note a revocation: check before the next message whether it removes a reader."""
         self._is_revoked_looked_for = True
 
     def turn(self, number: int, now: float) -> bytes:
-        """Begin an epoch: the body of its announcement, which is to be our event of this number."""
-        return self._kept(
-            owner.turn(self.owned, self._topic, self._me, number, self._context.entropy, now), now
-        )
+        """Begin an epoch; return its announcement's body, to be published as our event of this number."""
+        return self._kept(owner.turn(self.owned, self._place(number), self._context.entropy, now), now)
 
     def allow(self, request: Request, number: int, from_now: bool, now: float) -> bytes:
-        """Let a device in: the body of the announcement. `Refused` says why not."""
+        """Let a device in; return the body of the announcement. Raises `Refused` if it cannot be let in."""
         if self.vault.was_granted(request.bundle.identity):
             raise Refused(Reason.KEY_SPENT, "this request was granted before; ask for a new one")
         if self._is_revoked(request.reader):
             raise Refused(Reason.CARD_REVOKED, "the person revoked this device")
-        step = owner.allow(
-            self.owned, self._topic, self._me, request, number, from_now, self._context.entropy, now
-        )
+        entropy = self._context.entropy
+        step = owner.allow(self.owned, self._place(number), request, from_now, entropy, now)
         self.vault.note_granted(request.bundle.identity)
         return self._kept(step, now)
 
     def disallow(
         self, is_out: Callable[[Device], bool], number: int, now: float
     ) -> tuple[bytes, tuple[Admitted, ...]]:
-        """Put readers out: the body of a new epoch's announcement, and who they were. `Refused` if none."""
+        """Remove readers; return a new epoch's announcement and those removed; raises `Refused` if none."""
         left, out = owner.without(self.owned, is_out)
         if not out:
             raise Refused(Reason.UNKNOWN, "no reader of this stream is meant by that")
-        step = owner.turn(left, self._topic, self._me, number, self._context.entropy, now)
+        step = owner.turn(left, self._place(number), self._context.entropy, now)
         return self._kept(step, now), out
 
     def seal(self, tails: Sequence[Tail], number: int, prev: EventId | None) -> Sequence[Tail]:
-        """The next events of our chain with what they say encrypted; as they are if nobody seals here."""
+        """Encrypt the bodies of our next events; return them unchanged if this device does not seal."""
         if not self.is_ours or tails[0].kind != MESSAGE:
             return tails
         present = self.owned.present
         if present is None or self.owned.last is None:
             raise Refused(Reason.KEY_MISSING, "no epoch has begun")
-        chain = Chain(self._topic, *self._me, number, prev)
-        return seal_tails(tails, chain, present, self.owned.last, self._context.entropy)
+        spot = Spot(self._topic, *self._me, number, prev)
+        return seal_tails(tails, spot, present, self.owned.last, self._context.entropy)
 
     @property
     def owned(self) -> Owning:
-        """What the owner's device keeps; `Refused` elsewhere."""
+        """The state of the owner's device; raises `Refused` on other devices."""
         if self.vault.owning is None:
             raise Refused(Reason.NOT_ALLOWED, "this device does not seal that stream")
         return self.vault.owning
 
     def _is_revoked(self, device: Device) -> bool:
         return self._context.cards.revocation_of(*device) is not None
+
+    def _place(self, number: int) -> owner.Place:
+        return owner.Place(self._topic, self._me, number)
 
     def _kept(self, step: owner.Step, now: float) -> bytes:
         self.vault.keep_owning(step[0], now)

@@ -1,9 +1,9 @@
-"""The keys of a sealed stream's epochs, when each of them is deleted, and the labels of their uses.
+"""The keys of a sealed stream's epochs, the rules for deleting them, and the labels of their uses.
 
-The key of the present epoch is kept. One whose epoch has ended is kept for what is late and for what a
-subscription still reads, but only for so long and only so many: what is not there cannot be stolen.
+The key of the present epoch is kept. The key of an ended epoch is kept for late events and for those that a
+subscription still reads, but only for a limited time and number: a deleted key cannot be stolen.
 
-Each label separates one use of a key or a hash from all others, of groups too.
+Each label separates one use of a key or a hash from all others, including those of groups.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ MESSAGE_LABEL = _PREFIX + b"message"
 EPOCH_KEY_LABEL = _PREFIX + b"epoch-key"
 """An epoch's key on its way from the owner to one reader."""
 PARTY_LABEL = _PREFIX + b"party"
-"""The owner's device, where a reader notes who used its prekeys."""
+"""The owner's device, where a reader notes which party used its prekeys."""
 REQUEST_LABEL = _PREFIX + b"request"
-"""What a device signs that asks to read."""
+"""What a device signs when it asks to read."""
 LABELS = (MESSAGE_LABEL, EPOCH_KEY_LABEL, PARTY_LABEL, REQUEST_LABEL)
 
 CATCH_UP = 3_600.0
-"""Seconds that every key is kept after it came: who was away gets many at once, and reads then."""
+"""Seconds that every key is kept after it came: a reader that was away gets many at once, and reads then."""
 MOST = 1_024
-"""Keys that are kept at all."""
+"""The most keys that are kept."""
 
 
 class EpochKey(Hidden, frozen=True):
@@ -43,11 +43,11 @@ class EpochKey(Hidden, frozen=True):
 
 
 Epochs = tuple[EpochKey, ...]
-"""Oldest first."""
+"""Epoch keys, oldest first."""
 
 
 def find(epochs: Epochs, device: DeviceId, epoch: int) -> EpochKey | None:
-    """The key of an epoch, if it is here."""
+    """Return the key of an epoch, if it is here."""
     for known in reversed(epochs):
         if known.epoch == epoch and known.device == device:
             return known
@@ -55,7 +55,7 @@ def find(epochs: Epochs, device: DeviceId, epoch: int) -> EpochKey | None:
 
 
 def begin(epochs: Epochs, device: DeviceId, epoch: int, key: bytes, now: float) -> Epochs:
-    """With the key of an epoch that begins; the others have ended. A key that is here already stays."""
+    """Add the key of an epoch that begins, and end the others. A key that is here already stays."""
     if find(epochs, device, epoch) is not None:
         return epochs
     ended = (known if known.ended is not None else replace(known, ended=now) for known in epochs)
@@ -63,7 +63,7 @@ def begin(epochs: Epochs, device: DeviceId, epoch: int, key: bytes, now: float) 
 
 
 def prune(epochs: Epochs, count: int, seconds: float, now: float) -> Epochs:
-    """Without the keys of epochs that ended long ago or many epochs ago; the very same value if none goes."""
+    """Drop the keys of epochs that ended long ago or many epochs ago; return `epochs` itself if none goes."""
     over = [known for known in epochs if known.ended is not None]
     old = over[: len(over) - count] if count < len(over) else []
     gone = {

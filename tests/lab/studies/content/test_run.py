@@ -9,6 +9,8 @@ from linnet.lab.studies.content.run import (
     EXPECTED,
     HOPS,
     LATENCY,
+    MEMORY,
+    MESSAGES,
     MISSING,
     PROCESSOR,
     SUBSCRIBING,
@@ -18,7 +20,7 @@ from linnet.lab.studies.content.run import (
     to_arrow,
 )
 from linnet.lab.studies.content.workload import Case
-from linnet.sim.content import ContentScenario, run_content
+from linnet.sim.content.scenario import ContentScenario, run_content
 from linnet.trace.columns import ColumnTrace
 from linnet.trace.records import Row
 
@@ -47,6 +49,8 @@ def test_points_are_what_the_simulation_reports() -> None:
     singles = {metric: value for _, metric, value, _ in points if metric not in (LATENCY, HOPS)}
     assert (singles[EXPECTED], singles[MISSING], singles[DUPLICATED]) == (report.expected, 0, 0)
     assert singles[PROCESSOR] > 0
+    assert (singles[MESSAGES], MEMORY in singles) == (report.messages, True)
+    assert report.messages > 0
     latencies = {value: count for _, metric, value, count in points if metric == LATENCY}
     assert sum(latencies.values()) == report.expected
     mean = sum(value * count for value, count in latencies.items()) / report.expected
@@ -57,8 +61,10 @@ def test_points_are_what_the_simulation_reports() -> None:
 def test_a_meter_keeps_what_it_was_last_asked_for() -> None:
     meter = Meter()
     assert (meter.processor, meter.memory) == (0.0, 0)
+    taken = b"x" * (64 << 20)
     meter(0.5, "half")
     assert meter.processor > 0.0
+    assert meter.memory > len(taken) // 2
 
 
 def test_rows_carry_their_case() -> None:
@@ -79,4 +85,5 @@ def test_stages_are_measured_one_by_one() -> None:
         assert (found[MISSING], found["unasked"]) == (0, 0)
         assert found[EXPECTED] > 0
         assert found[PROCESSOR] > 0
-        assert found[SUBSCRIBING] >= 0
+        assert found[SUBSCRIBING] > 0
+        assert found[MESSAGES] > 0

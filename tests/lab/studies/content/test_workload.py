@@ -12,7 +12,7 @@ from linnet.lab.studies.content.workload import (
     staged_cases,
     variants,
 )
-from linnet.sim.content import Variant
+from linnet.sim.content.scenario import Variant
 
 
 def test_all_variants_of_the_simulation_are_run_in_the_published_order() -> None:

@@ -10,7 +10,7 @@ from linnet.lab.studies.groups import tallying
 from linnet.lab.studies.groups.operations import Stage
 from linnet.lab.studies.groups.tallying import TalliedCircle, tallied
 from linnet.lab.studies.groups.workload import ADD, SINGLE, UPDATE, Case
-from linnet.sim.luck import SeededEntropy
+from linnet.sim.seeded_random import SeededEntropy
 
 
 def test_one_sealed_message_counted_by_hand() -> None:

@@ -18,8 +18,8 @@ from linnet.lab.studies.overlay.bounds import (
     measure_bounds,
 )
 from linnet.lab.studies.overlay.metrics import Outcomes, gather
-from linnet.sim import overlay_attacks
-from linnet.sim.overlay_attacks import AttackSize, intersection_probing
+from linnet.sim.attacks import overlay as overlay_attacks
+from linnet.sim.attacks.overlay import AttackSize, intersection_probing
 
 PLAN = BoundsPlan("intersection_probing", overlay_attacks.SMALL)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from linnet.lab.studies.overlay.filters import PPM, FilterPlan, area, measure_filters
-from linnet.sim.interests import drawn_interests
+from linnet.sim.overlay.scenario import drawn_interests
 
 INTERESTS = drawn_interests(1, 80, 300, 20)
 

@@ -10,7 +10,7 @@ from linnet.lab.studies.places.reading import read
 from linnet.lab.studies.places.voice import Voice, card_of
 from linnet.places.config import PlacesConfig
 from linnet.places.multicast.fragmentation import Flag
-from linnet.sim.luck import named_luck
+from linnet.sim.seeded_random import named_luck
 
 
 def test_a_good_fragment_tells_its_head_and_a_bad_one_why_it_is_refused() -> None:

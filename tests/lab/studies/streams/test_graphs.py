@@ -20,9 +20,8 @@ from linnet.lab.studies.streams.graphs import (
     places_of,
 )
 from linnet.sim.links import aws_latency, constant_latency
-from linnet.sim.scenario import StreamScenario
-from linnet.sim.world import StreamWorld
-from linnet.trace.sink import NullTrace
+from linnet.sim.streams.world import StreamScenario, StreamWorld
+from linnet.trace.records import NullTrace
 
 AWS = aws_latency()
 

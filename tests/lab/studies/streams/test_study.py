@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from typer.testing import CliRunner
 
+from linnet.cli.app import app
 from linnet.lab.errors import LabError
 from linnet.lab.report.writing import write_report
 from linnet.lab.stages import Workshop, schema_of
@@ -50,22 +52,23 @@ def test_a_study_runs_once_and_resumes(spark: SparkSession, tmp_path: Path) -> N
     assert all(stage.reused for stage in again.stages)
 
 
-def test_one_mode_and_nothing_beside(spark: SparkSession, tmp_path: Path) -> None:
-    bare = StreamsParameters(
-        sizes=(8,),
-        repeats=1,
-        modes=("counter",),
-        messages=2,
-        latency="constant:10",
-        degrees=(),
-        pair_graphs=0,
-        large=0,
-    )
-    report = study(Workshop(spark, tmp_path), bare)
-    assert [stage.name for stage in report.stages] == ["counter-8", "graphs"]
-    assert report.ok
-    write_report(report, tmp_path)
-    assert all(figure.published is None for figure in report.figures)
+def test_the_command_with_one_mode_and_nothing_beside(spark: SparkSession, tmp_path: Path) -> None:
+    bare = ("--sizes", "8", "--repeats", "1", "--modes", "counter", "--messages", "2", "--degrees", "")
+    none = ("--latency", "constant:10", "--pair-graphs", "0", "--large", "0", "--out", str(tmp_path))
+    typed = ["lab", "study", "streams", *bare, *none]
+    told = CliRunner().invoke(app, typed)
+    assert told.exit_code == 0, told.output
+    assert "mean one-way delay of the underlay" in told.stdout
+    assert f"report: {tmp_path / 'report.html'}" in told.stdout
+    assert (tmp_path / "report.html").is_file()
+    found = json.loads(CliRunner().invoke(app, [*typed, "--json"]).stdout)
+    assert found["ok"] is True
+    assert found["parameters"]["sizes"] == "8"
+    assert [(stage["name"], stage["reused"]) for stage in found["stages"]] == [
+        ("counter-8", True),
+        ("graphs", True),
+    ]
+    assert all(figure["published"] is None for figure in found["figures"])
 
 
 def test_latencies_come_from_a_name_a_file_or_an_ingested_table(spark: SparkSession, tmp_path: Path) -> None:

@@ -13,9 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from linnet.content.config import ContentConfig
 from linnet.lab.studies.content.columns import ARROW, POINTS
 from linnet.lab.studies.content.workload import LONG, REPLICATION, Case
-from linnet.sim.content import ContentScenario, Variant, run_content
-from linnet.sim.content_rounds import LONG_REFRESH, long_rounds, replication_rounds, run_rounds
-from linnet.sim.content_workload import Course
+from linnet.sim.content.rounds import LONG_REFRESH, long_rounds, replication_rounds, run_rounds
+from linnet.sim.content.scenario import ContentScenario, Course, Variant, run_content
 from linnet.trace.columns import ColumnTrace
 from linnet.trace.records import Kind, Row
 

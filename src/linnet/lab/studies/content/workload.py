@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from linnet.content.config import ContentConfig
 from linnet.lab.studies.content.parameters import ContentParameters
-from linnet.sim.content import Variant
-from linnet.sim.content_workload import Course
+from linnet.sim.content.scenario import Course, Variant
 
 SCENARIOS = tuple(course.value for course in Course)
 ROUNDS = ("base-unreliable", "redirect-unreliable", "base-reliable", "redirect-reliable")

@@ -18,19 +18,17 @@ from msgspec.structs import replace
 
 from linnet.core.ids import EventId, TopicId
 from linnet.core.limits import DEPENDENCIES
-from linnet.event.binding import bound, bound_of
-from linnet.event.event import MESSAGE, Event, Tail
+from linnet.event.event import MESSAGE, Event, Spot, Tail, bound, bound_of
 from linnet.event.signing import decode_unit, encode_unit, sign_unit, verify_unit
-from linnet.groups import agreement, sealing
+from linnet.groups import agreement, message_crypto
 from linnet.groups.agreement import Draft, Step
 from linnet.groups.bodies import Acks, Keys, decode_body
-from linnet.groups.ids import Device, MemberId
+from linnet.groups.labels import Device, MemberId
 from linnet.groups.notes import Desynced, Equivocation, Ignored, Lost, Waits, WeakFs
 from linnet.groups.prekeys import Bundle
 from linnet.lab.errors import CheckFailed
-from linnet.rooms.content import GROUP
-from linnet.sim.identities import seeded_identity
-from linnet.sim.luck import SeededEntropy
+from linnet.rooms.event_types import GROUP
+from linnet.sim.seeded_random import SeededEntropy, seeded_identity
 
 START = 1_800_000_000.0
 PARTS = ("make", "sign", "check", "take", "follow")
@@ -103,9 +101,7 @@ class Circle:
         party, devices = self.parties[by], [self.parties[place].device for place in others]
         return self._made(
             party,
-            lambda: agreement.draft_create(
-                party.state, devices, self.directory, anybody, party.entropy, self.now
-            ),
+            lambda: agreement.draft_create(party.state, devices, self._means(party)),
         )
 
     def add(self, by: int, place: int) -> Sent:
@@ -114,9 +110,7 @@ class Circle:
         keys = self.bundles[device][0]
         return self._made(
             party,
-            lambda: agreement.draft_add(
-                party.state, device, keys, self.directory, anybody, party.entropy, self.now
-            ),
+            lambda: agreement.draft_add(party.state, device, keys, self._means(party)),
         )
 
     def remove(self, by: int, place: int) -> Sent:
@@ -124,9 +118,7 @@ class Circle:
         party, targets = self.parties[by], [self.member(place)]
         return self._made(
             party,
-            lambda: agreement.draft_remove(
-                party.state, targets, self.directory, anybody, party.entropy, self.now
-            ),
+            lambda: agreement.draft_remove(party.state, targets, self._means(party)),
         )
 
     def update(self, by: int) -> Sent:
@@ -134,7 +126,7 @@ class Circle:
         party = self.parties[by]
         return self._made(
             party,
-            lambda: agreement.draft_update(party.state, self.directory, anybody, party.entropy, self.now),
+            lambda: agreement.draft_update(party.state, self._means(party)),
         )
 
     def keys(self, by: int) -> Sent:
@@ -149,7 +141,7 @@ class Circle:
             return []
         sent = self._made(
             party,
-            lambda: agreement.draft_acks(party.state, self.directory, anybody, party.entropy, self.now),
+            lambda: agreement.draft_acks(party.state, self._means(party)),
         )
         return [sent, *self.acks(by)]
 
@@ -157,10 +149,10 @@ class Circle:
         """A message."""
         party = self.parties[by]
         began = self.clock()
-        state, envelope = sealing.envelope(party.state, party.entropy)
+        state, envelope = message_crypto.envelope(party.state, party.entropy)
         tail = self._tail(party, MESSAGE, (), b"", envelope.clear)
         where = (self.topic, party.device.author, party.device.device, party.seq, party.prev)
-        tail = replace(tail, body=envelope.seal(text, bound(*where, tail)))
+        tail = replace(tail, body=envelope.seal(text, bound(Spot(*where), tail)))
         made = self.clock()
         raw, event = self._signed(party, tail)
         signed = self.clock()
@@ -179,13 +171,11 @@ class Circle:
         checked = self.clock()
         event = verified.events[0]
         if event.kind == MESSAGE:
-            party.state, _ = sealing.open_message(
-                party.state, sender.device, event.tail.clear or b"", bound_of(event), event.body, self.now
+            party.state, _ = message_crypto.open_message(
+                party.state, sender.device, event.tail.clear or b"", bound_of(event), event.body
             )
         else:
-            step = agreement.receive(
-                party.state, sender.device, event.id, event.body, self.directory, self.now
-            )
+            step = agreement.receive(party.state, sender.device, event.id, event.body, self.now)
             self._keep(party, step)
         taken = self.clock()
         self._count(party, "check", checked - began)
@@ -199,6 +189,9 @@ class Circle:
         return me
 
     # Inside.
+
+    def _means(self, party: Party) -> agreement.Means:
+        return agreement.Means(self.directory, anybody, party.entropy, self.now)
 
     def _publish_keys(self, party: Party) -> None:
         draft = agreement.draft_keys(party.state, party.entropy, self.now)
@@ -237,7 +230,7 @@ class Circle:
 
     def _signed(self, party: Party, tail: Tail) -> tuple[bytes, Event]:
         author, device = party.device
-        verified = sign_unit(party.key, self.topic, author, device, party.seq, party.prev, (tail,))
+        verified = sign_unit(party.key, Spot(self.topic, author, device, party.seq, party.prev), (tail,))
         party.seq, party.prev = party.seq + 1, verified.head
         return encode_unit(verified.unit), verified.events[0]
 

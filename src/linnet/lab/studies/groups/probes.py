@@ -10,16 +10,14 @@ from msgspec.structs import replace
 
 from linnet.core.ids import AuthorId, DeviceId, EventId
 from linnet.groups import agreement, membership
-from linnet.groups.ids import Device, MemberId
+from linnet.groups.labels import Device, MemberId
 from linnet.groups.membership import History, Member
 from linnet.groups.state import encode_state
 from linnet.lab.errors import CheckFailed
 from linnet.lab.studies.groups.circle import Circle, Sent
 from linnet.lab.studies.groups.operations import Stage
 from linnet.lab.studies.groups.workload import MULTI, Case
-from linnet.sim.groups import divergences
-from linnet.sim.groups_course import Course
-from linnet.sim.groups_report import GroupScenario
+from linnet.sim.groups.scenario import Course, GroupScenario, divergences
 
 SPEAKERS = 4
 """Members who update in turn while another is away; whatever they send is heard by all who are there."""

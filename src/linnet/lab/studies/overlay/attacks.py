@@ -9,12 +9,11 @@ from msgspec import Struct
 
 from linnet.core.ids import PeerId
 from linnet.lab.errors import LabError
-from linnet.overlay.trackerless.config import TrackerlessConfig
+from linnet.overlay.gossip.config import TrackerlessConfig
+from linnet.sim.attacks.sampling import Attack, AttackBench, AttackPlan, Figures, brahms, cyclon, shipped
 from linnet.sim.baselines.brahms import BrahmsConfig
 from linnet.sim.baselines.gossip import Gossip, Way
-from linnet.sim.baselines.knowledge_free import KnowledgeFreeSampler
-from linnet.sim.baselines.pulling import Parts, Pulling
-from linnet.sim.sampling_attacks import Attack, AttackBench, AttackPlan, Figures, brahms, cyclon, shipped
+from linnet.sim.baselines.stream_sampler import KnowledgeFreeSampler, Parts, Pulling
 
 OURS, TRUSTING, CYCLON, BRAHMS = "ours", "ours, three friends", "cyclon", "brahms"
 PUBLISHED = "published sampler"

@@ -1,4 +1,4 @@
-"""Attacks on nodes and rings, each with a number and its bound (`linnet.sim.overlay_attacks`)."""
+"""Attacks on nodes and rings, each with a number and its bound (`linnet.sim.attacks.overlay`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from linnet.lab.errors import LabError
 from linnet.lab.report.parts import Check, Figure, Grid
 from linnet.lab.studies.overlay.metrics import PPM, Outcomes
 from linnet.lab.studies.overlay.parameters import OverlayParameters
-from linnet.sim.overlay_attacks import ATTACKS, SMALL, AttackRow, AttackSize
+from linnet.sim.attacks.overlay import ATTACKS, SMALL, AttackRow, AttackSize
 
 BOUNDS = "bounds"
 _VALUE, _BOUND, _IS_MOST = range(3)

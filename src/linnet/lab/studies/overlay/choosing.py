@@ -13,12 +13,10 @@ from msgspec import Struct
 
 from linnet.lab.studies.overlay.data import Surroundings, topic_count
 from linnet.lab.studies.overlay.living import MILLI, PPM, LivingPlan, interests_of
-from linnet.sim import overlay_state
-from linnet.sim.luck import named_luck
-from linnet.sim.overlay_report import OverlayScenario
-from linnet.sim.overlay_world import OverlayWorld
-from linnet.sim.topic_world import KNOWN, TopicWorld
-from linnet.sim.tracked_world import TrackedWorld
+from linnet.sim.overlay import snapshot as overlay_state
+from linnet.sim.overlay.scenario import OverlayScenario
+from linnet.sim.overlay.world import KNOWN, OverlayWorld, TopicWorld, TrackedWorld
+from linnet.sim.seeded_random import named_luck
 
 TRACKER, RING = "tracker", "ring"
 _EVENTS = ("Data", "Want", "Given", "Beyond", "Further", "Reconcile", "TellHeads")

@@ -18,9 +18,9 @@ from msgspec import Struct
 from linnet.lab.errors import LabError
 from linnet.lab.sources.availability import sessions
 from linnet.lab.studies.overlay.parameters import LASTFM, TWITTER, TWITTER_SCALE
-from linnet.sim.interests import Interests
 from linnet.sim.links import LatencyTable, aws_latency
-from linnet.sim.luck import named_luck
+from linnet.sim.overlay.scenario import Interests
+from linnet.sim.seeded_random import named_luck
 
 _FEWEST = 3
 """Members that a topic must have among the users taken: others cannot be shared by chance only."""

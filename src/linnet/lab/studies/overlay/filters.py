@@ -16,12 +16,21 @@ from random import Random
 from msgspec import Struct
 
 from linnet.core.ids import PeerId, TopicId
-from linnet.overlay.trackerless.config import TrackerlessConfig
-from linnet.overlay.trackerless.estimates import Shown, cosine, likelihood, one_sided, read, two_sided
-from linnet.overlay.trackerless.filter import bits_of, positions, release
-from linnet.overlay.trackerless.messages import Descriptor
-from linnet.sim.interests import Interests
-from linnet.sim.luck import named_luck
+from linnet.overlay.gossip.config import TrackerlessConfig
+from linnet.overlay.gossip.messages import Descriptor
+from linnet.overlay.gossip.profile_filter import (
+    ShownFilter,
+    bit_positions,
+    bits_of,
+    cosine,
+    likelihood,
+    make_release,
+    one_sided,
+    read_filter,
+    two_sided,
+)
+from linnet.sim.overlay.scenario import Interests
+from linnet.sim.seeded_random import named_luck
 
 NEAREST = 20
 PPM = 1_000_000
@@ -51,7 +60,7 @@ class _Users:
         owned = [[tags[topic] for topic in own] for own in interests]
         self.shown = [_shown(own, config, luck.randbytes(32)) for own in owned]
         self.exact = [bits_of(own, _EPOCH, plan.bits, plan.hashes) for own in owned]
-        self.spots = [positions(tag, _EPOCH, plan.bits, plan.hashes) for tag in tags]
+        self.spots = [bit_positions(tag, _EPOCH, plan.bits, plan.hashes) for tag in tags]
         self.sets = [frozenset(own) for own in interests]
 
 
@@ -99,10 +108,12 @@ def _attack(users: _Users, luck: Random) -> float:
     return area(having, lacking)
 
 
-def _shown(tags: Sequence[TopicId], config: TrackerlessConfig, noise: bytes) -> Shown:
-    made = release(tags, _EPOCH, noise, config)
+def _shown(tags: Sequence[TopicId], config: TrackerlessConfig, noise: bytes) -> ShownFilter:
+    made = make_release(tags, _EPOCH, noise, config)
     peer = PeerId(bytes(32))
-    return read(Descriptor(peer, 1, _EPOCH, made.filter, made.epsilon_milli, made.hashes, (), 0, bytes(64)))
+    return read_filter(
+        Descriptor(peer, 1, _EPOCH, made.filter, made.epsilon_milli, made.hashes, (), 0, bytes(64))
+    )
 
 
 def _gained(worth: Sequence[float], scores: Sequence[float]) -> float:

@@ -6,10 +6,9 @@ from msgspec import Struct
 
 from linnet.lab.studies.overlay.data import Surroundings, topic_count
 from linnet.lab.studies.overlay.parameters import SYNTHETIC
-from linnet.overlay.trackerless.config import RingOrder, TrackerlessConfig
-from linnet.sim.interests import Interests, drawn_interests
-from linnet.sim.overlay import Attendance, run_overlay
-from linnet.sim.overlay_report import OverlayReport, OverlayScenario
+from linnet.overlay.gossip.config import RingOrder, TrackerlessConfig
+from linnet.sim.overlay.course import Attendance, run_overlay
+from linnet.sim.overlay.scenario import Interests, OverlayReport, OverlayScenario, drawn_interests
 
 PPM = 1_000_000
 MILLI = 1000

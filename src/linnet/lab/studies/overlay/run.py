@@ -32,7 +32,7 @@ from linnet.lab.studies.overlay.workload import (
     cases_frame,
 )
 from linnet.lab.tables import OVERLAY_COUNTS
-from linnet.sim.ring_spread import RingPlan, spread_over_ring
+from linnet.sim.overlay.ring_dissemination import RingPlan, spread_over_ring
 
 P = TypeVar("P")
 Measures: TypeAlias = Mapping[str, Mapping[int, int]]

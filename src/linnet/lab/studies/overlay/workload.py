@@ -30,9 +30,9 @@ from linnet.lab.studies.overlay.parameters import (
     TWITTER_SCALE,
     OverlayParameters,
 )
-from linnet.overlay.trackerless.config import RingOrder
-from linnet.sim.ring_spread import RingPlan
-from linnet.sim.sampling_attacks import Attack
+from linnet.overlay.gossip.config import RingOrder
+from linnet.sim.attacks.sampling import Attack
+from linnet.sim.overlay.ring_dissemination import RingPlan
 
 SAMPLING, FILTERS, RINGS, LIVING, DEGREES = "sampling", "filters", "rings", "living", "degrees"
 MENDING, CHOOSING, SCALE = "mending", "choosing", "scale"

@@ -15,14 +15,14 @@ from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
 
 from linnet.core.ids import AuthorId
-from linnet.event.event import Unverified, Verified
+from linnet.event.event import Spot, Unverified, Verified
 from linnet.event.signing import encode_unit, sign_unit
 from linnet.lab.studies.places.columns import UNITS, arrow_of, batch_of
 from linnet.lab.studies.places.voice import Spoken, Voice, host_of
 from linnet.places.channel.packet import LARGEST_HEADER, Modifier, encode_header, read_header
 from linnet.places.config import PlacesConfig
 from linnet.places.multicast.fragmentation import PIECE_BYTES, Flag, Head, encode_head
-from linnet.sim.luck import named_luck
+from linnet.sim.seeded_random import named_luck
 
 HASH_EVERY = 4
 NAMES = ("_a", "_a_b", "_topic", "_list_x", "_amount", "_counter_y", "_list")
@@ -188,5 +188,5 @@ def _signed(seed: int, verified: Verified, head: Head, body: bytes) -> Spoken:
     """The same place in the chain of the device, with another head or body."""
     host, unit = host_of(seed), verified.unit
     tail = replace(verified.events[0].tail, clear=encode_head(head), body=body)
-    again = sign_unit(host.device, unit.topic, unit.author, unit.device, unit.seq, unit.prev, (tail,))
+    again = sign_unit(host.device, Spot(unit.topic, unit.author, unit.device, unit.seq, unit.prev), (tail,))
     return again, head

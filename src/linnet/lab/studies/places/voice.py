@@ -23,8 +23,7 @@ from linnet.places.fragment_writer import FragmentWriter
 from linnet.places.multicast.fragmentation import Head
 from linnet.places.place_setup import Parts
 from linnet.sim.clock import START
-from linnet.sim.identities import seeded_identity
-from linnet.sim.luck import SeededEntropy, named_luck
+from linnet.sim.seeded_random import SeededEntropy, named_luck, seeded_identity
 from linnet.store.memory import MemoryStore
 
 Spoken = tuple[Verified, Head]

@@ -13,7 +13,7 @@ from linnet.lab.studies.streams.metrics import mean_bin, redundancy, shares
 from linnet.lab.studies.streams.parameters import COUNTER, HELD, NAIVE, PLAIN
 from linnet.lab.studies.streams.randomness import Randomness
 from linnet.lab.studies.streams.view import NAMES, View
-from linnet.sim.estimate import diameter_bounds
+from linnet.sim.streams.shortest_paths import diameter_bounds
 
 _BOUNDED = (32, 64, 128, 256, 512, 1024, 2048, 6400, 10_000, 100_000)
 _PUBLISHED = {COUNTER: "WebRTC, published", NAIVE: "WebSocket, published"}

@@ -1,7 +1,7 @@
 """Overlays as graphs, without the nodes: what shortest paths say where nothing need be simulated.
 
 In a network whose nodes take no time a flood takes the shortest paths, so the model and the simulation
-are the same where both exist (`linnet.sim.tally` gives both). It also reaches where the
+are the same where both exist (`linnet.sim.streams.tally` gives both). It also reaches where the
 simulation does not: graphs that no tracker would build, and 100,000 nodes.
 """
 
@@ -12,11 +12,10 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.overlay.steger_wormald import regular_graph
-from linnet.overlay.topology import Topology
+from linnet.overlay.regular_graph import RegularGraph, steger_wormald
 from linnet.sim.links import LatencyTable
-from linnet.sim.luck import named_luck
-from linnet.sim.paths import Graph, most_links, path_sums
+from linnet.sim.seeded_random import named_luck
+from linnet.sim.streams.shortest_paths import Graph, most_links, path_sums
 
 GROWN = "grown"
 """The tracker's own class, one node joining after another."""
@@ -34,12 +33,12 @@ def links_of(kind: str, nodes: int, degree: int, seed: int) -> NDArray[np.int64]
     """Pairs of neighbours, both ways, in a graph of a kind."""
     luck = named_luck(seed, f"graph/{kind}")
     if kind in (GROWN, SAMPLED):
-        topology: Topology[int] = Topology(degree, luck)
+        topology: RegularGraph[int] = RegularGraph(degree, luck)
         for node in range(nodes):
-            topology.join(node)
+            topology.join_node(node)
         pairs = np.array(topology.edges(), dtype=np.int64)
     elif kind == STATIC:
-        neighbors = regular_graph(nodes, degree - degree * nodes % 2, luck)
+        neighbors = steger_wormald(nodes, degree - degree * nodes % 2, luck)
         ends = chain.from_iterable(neighbors)
         origins = np.repeat(np.arange(nodes), [len(some) for some in neighbors])
         return np.stack([origins, np.fromiter(ends, np.int64, len(origins))], axis=1)

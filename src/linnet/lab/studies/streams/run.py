@@ -15,7 +15,7 @@ from linnet.lab.studies.streams.graphs import measure_graph, pair_counts
 from linnet.lab.studies.streams.workload import Case, cases_frame, scenario_of
 from linnet.lab.tables import STREAM_COUNTS, STREAM_PAIRS
 from linnet.sim.links import LatencyTable
-from linnet.sim.tally import tally_streams
+from linnet.sim.streams.tally import tally_streams
 
 Measures: TypeAlias = Mapping[str, Mapping[int, int]]
 """Counts by bin for each measure; a sum is in bin 0."""

@@ -8,7 +8,7 @@ from linnet.lab.studies.streams.metrics import redundancy
 from linnet.lab.studies.streams.parameters import AT_ONCE, HELD, LIVE, MEASURED_AT, PLAIN
 from linnet.lab.studies.streams.tables import short
 from linnet.lab.studies.streams.view import NAMES, View
-from linnet.sim.estimate import diameter_bounds
+from linnet.sim.streams.shortest_paths import diameter_bounds
 
 
 def overlays(view: View) -> Grid:

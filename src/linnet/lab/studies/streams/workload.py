@@ -26,8 +26,7 @@ from linnet.lab.studies.streams.parameters import (
 )
 from linnet.overlay.config import Control
 from linnet.sim.links import LatencyTable
-from linnet.sim.scenario import StreamScenario
-from linnet.sim.world import FIRST_JOIN
+from linnet.sim.streams.world import FIRST_JOIN, StreamScenario
 
 _NAIVE = (NAIVE, AT_ONCE, LIVE)
 

@@ -1,0 +1,250 @@
+"""The lines that subscriptions write: events in one flat shape, and notices between them.
+
+These shapes are written by hand: in machines, an event is nested and lazy, while lines are public.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, TypeAlias, assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
+from linnet.core.reasons import Reason
+from linnet.delivery.items import CaughtUp, Ended, Inserted, Item, Missed, Overdue, Unreadable
+from linnet.event.event import Event, Tail
+from linnet.identity.text import Sort, event_text, from_text, person_text, topic_text
+
+
+class Alarm(StrEnum):
+    """The kind of a warning about a person."""
+
+    SAME_NAME = "same_name"
+    """A person uses a name by which another person was known before."""
+    VERIFIED_NAME = "verified_name"
+    """The same, and the other person was verified."""
+    OWN_NAME = "own_name"
+    """The same, and the other person is ourselves."""
+    NEW_DEVICE = "new_device"
+    """A verified person has a device that was not there at the time."""
+    OWN_DEVICE = "own_device"
+    """The same for ourselves."""
+
+
+class EventView(Struct, frozen=True, tag="event", omit_defaults=True):
+    """An event whose signature was checked."""
+
+    id: str
+    topic: str
+    author: str
+    device: str
+    """The short name of the author's device, hexadecimal."""
+    kind: str
+    time: int
+    """The author's clock, milliseconds; advisory."""
+    body: bytes
+    seq: int | None = None
+    prev: str | None = None
+    text: str | None = None
+    """The body, if it is UTF-8."""
+    key: str | None = None
+    """Rooms: present if the event sets state."""
+    height: int | None = None
+    """Rooms: the length of the longest path to it from the room's first event."""
+    label: str | None = None
+    """Rooms: the label of the author's device."""
+    content: dict[str, Any] | None = None
+    """Rooms: the decoded body, if nodes understand its kind."""
+    unreadable: str | None = None
+    """Encrypted rooms, sealed streams: why it cannot be read here. Once it can be read, it is sent again,
+    whole. Rooms: `redacted`, if it was redacted."""
+    redacted_by: str | None = None
+    """Rooms: the person who redacted it."""
+
+
+class MissedView(Struct, frozen=True, tag="missed"):
+    """A range of a chain that nobody could provide."""
+
+    topic: str
+    author: str
+    device: str
+    first: int
+    last: int
+    reason: str
+
+
+class CaughtUpView(Struct, frozen=True, tag="caught_up"):
+    """All history was handed over; the following items are live."""
+
+    begins_at: float | None
+    evicted: bool
+    reason: str | None
+
+
+class EndedView(Struct, frozen=True, tag="ended"):
+    """The subscription has ended."""
+
+    reason: str | None
+
+
+class SubscribedView(Struct, frozen=True, tag="subscribed"):
+    """The first line: the subscription is open, with its number."""
+
+    subscription: int
+    resumed: bool
+
+
+class HeartbeatView(Struct, frozen=True, tag="heartbeat"):
+    """Sent after a while without items: the subscription is alive."""
+
+
+class InsertedView(Struct, frozen=True, tag="inserted"):
+    """Rooms: the next event arrived late and belongs before one that was sent already."""
+
+    event: str
+    before: str
+    """The event that belongs behind it and was sent first."""
+
+
+class OverdueView(Struct, frozen=True, tag="overdue"):
+    """A deadline has passed, and an event of ours is not known to have reached these people."""
+
+    event: str
+    people: tuple[str, ...]
+
+
+class WarningView(Struct, frozen=True, tag="warning", omit_defaults=True):
+    """Rooms: a person may not be who they seem to be. Sent once; it is not an item to be consumed."""
+
+    alarm: Alarm
+    person: str
+    """The person it is about."""
+    label: str
+    """The name that they use."""
+    other: str | None = None
+    """The person who was known by this name before."""
+    device: str | None = None
+    """The new device."""
+
+
+ItemView: TypeAlias = (
+    EventView
+    | MissedView
+    | CaughtUpView
+    | OverdueView
+    | InsertedView
+    | EndedView
+    | SubscribedView
+    | HeartbeatView
+    | WarningView
+)
+
+
+def item_view(item: Item) -> ItemView:
+    """Return an item of a subscription as a line."""
+    match item:
+        case Event():
+            return event_view(item)
+        case Unreadable(event, reason, by):
+            taken_back = None if by is None else person_text(by)
+            return replace(event_view(event), text=None, unreadable=reason.value, redacted_by=taken_back)
+        case Missed():
+            return MissedView(
+                topic_text(item.topic),
+                person_text(item.author),
+                item.device.hex(),
+                item.first,
+                item.last,
+                item.reason.value,
+            )
+        case CaughtUp(begins_at, evicted, reason):
+            return CaughtUpView(begins_at, evicted, _reason_text(reason))
+        case Inserted(_, event, before):
+            return InsertedView(event_text(event), event_text(before))
+        case Overdue(_, event, people):
+            names = tuple(map(person_text, people))
+            return OverdueView(event_text(event), names)
+        case Ended(reason):
+            return EndedView(_reason_text(reason))
+        case _:
+            assert_never(item)
+
+
+def event_view(event: Event) -> EventView:
+    """Return an event as a line."""
+    return EventView(
+        id=event_text(event.id),
+        topic=topic_text(event.topic),
+        author=person_text(event.author),
+        device=event.device.hex(),
+        kind=event.kind,
+        time=event.time,
+        body=event.body,
+        seq=event.seq,
+        prev=None if event.prev is None else event_text(event.prev),
+        text=text_of(event.body),
+        key=event.tail.key,
+        height=event.tail.height,
+    )
+
+
+def item_of(view: ItemView) -> Item | None:
+    """Return the item of a line; None for lines that only keep the connection."""
+    match view:
+        case EventView():
+            event = event_of(view)
+            return event if view.unreadable is None else Unreadable(event, Reason(view.unreadable))
+        case MissedView():
+            return Missed(
+                TopicId(from_text(Sort.TOPIC, view.topic)),
+                AuthorId(from_text(Sort.PERSON, view.author)),
+                DeviceId(bytes.fromhex(view.device)),
+                view.first,
+                view.last,
+                Reason(view.reason),
+            )
+        case CaughtUpView(begins_at, evicted, reason):
+            return CaughtUp(begins_at, evicted, _reason(reason))
+        case EndedView(reason):
+            return Ended(_reason(reason))
+        case OverdueView(event=told, people=people):
+            names = tuple(AuthorId(from_text(Sort.PERSON, person)) for person in people)
+            return Overdue(TopicId(b""), EventId(from_text(Sort.EVENT, told)), names)
+        case InsertedView(event=told, before=before):
+            ids = (EventId(from_text(Sort.EVENT, each)) for each in (told, before))
+            return Inserted(TopicId(b""), *ids)
+        case SubscribedView() | HeartbeatView() | WarningView():
+            return None
+        case _:
+            assert_never(view)
+
+
+def event_of(view: EventView) -> Event:
+    """Return the event of a line; the node has checked its signature."""
+    return Event(
+        EventId(from_text(Sort.EVENT, view.id)),
+        TopicId(from_text(Sort.TOPIC, view.topic)),
+        AuthorId(from_text(Sort.PERSON, view.author)),
+        DeviceId(bytes.fromhex(view.device)),
+        view.seq,
+        None if view.prev is None else EventId(from_text(Sort.EVENT, view.prev)),
+        Tail(None, None, view.height, None, view.kind, view.key, view.time, None, view.body),
+    )
+
+
+def text_of(body: bytes) -> str | None:
+    """Return a body as text, if it is UTF-8."""
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _reason_text(reason: Reason | None) -> str | None:
+    return None if reason is None else reason.value
+
+
+def _reason(text: str | None) -> Reason | None:
+    return None if text is None else Reason(text)

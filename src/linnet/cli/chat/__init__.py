@@ -1,1 +1,0 @@
-"""``linnet chat``: talking in a room, in a terminal or through a pipe."""

@@ -1,1 +1,0 @@
-"""Content: subscribe to what is said."""

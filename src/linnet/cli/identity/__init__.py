@@ -1,1 +1,0 @@
-"""``linnet id``: one file per command, and what they share."""

@@ -1,1 +1,0 @@
-"""``linnet lan``: local networks."""

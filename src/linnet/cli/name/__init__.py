@@ -1,1 +1,0 @@
-"""``linnet name``: one file per command, and what they share."""

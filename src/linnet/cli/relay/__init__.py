@@ -1,1 +1,0 @@
-"""``linnet relay``: what a relay is asked by its owner."""

@@ -1,0 +1,1 @@
+"""``linnet sim``: the shipped node on a virtual clock, with seeded links."""

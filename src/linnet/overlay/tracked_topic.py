@@ -1,0 +1,198 @@
+"""One topic at its tracker: the graph, the nodes with their latest instructions, and the failed links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+
+from msgspec import Struct
+
+from linnet.core.ids import PeerId, TopicId
+from linnet.core.limits import STORAGE_NODES
+from linnet.overlay.config import Control, TrackerConfig
+from linnet.overlay.locality import NearLinks
+from linnet.overlay.messages import Join, NeighborStatus
+from linnet.overlay.regular_graph import RegularGraph
+
+
+class Graph(Struct, frozen=True, gc=False):
+    """A topic as its tracker sees it."""
+
+    topic: TopicId
+    degree: int
+    near: bool
+    edges: tuple[tuple[PeerId, tuple[PeerId, ...]], ...]
+    """Every node with its neighbours."""
+    rtts: tuple[tuple[PeerId, PeerId, float], ...]
+    """Reporter, neighbour, seconds: the latest measurement of every link."""
+
+
+class Place:
+    """The state of a node in one topic."""
+
+    __slots__ = ("counter", "rtts", "told_at", "told_storage")
+
+    def __init__(self) -> None:
+        self.counter = 0
+        """The counter of the latest instruction; 0: there was none."""
+        self.told_at = 0.0
+        self.told_storage: tuple[PeerId, ...] = ()
+        self.rtts: dict[PeerId, float] = {}
+
+
+class TrackedTopic:
+    """The state of one topic. Methods that change the graph return the nodes whose neighbours changed."""
+
+    def __init__(self, topic: TopicId, first: Join, config: TrackerConfig, rng: Random, now: float) -> None:
+        self.topic = topic
+        self.is_near = first.near
+        self.created_at = now
+        self.places: dict[PeerId, Place] = {}
+        self.storage: dict[PeerId, None] = {}
+        self.awaited: dict[PeerId, float] = {}
+        """Absent nodes, with the time until which their places are kept."""
+        self.is_settling = False
+        """Whether the tracker still learns existing links, and builds none."""
+        self._was_settling = False
+        self._config = config
+        self._rng = rng
+        # Insertion order is the order in which the exclusions end.
+        self._failed: dict[tuple[PeerId, PeerId], float] = {}
+        self.graph: RegularGraph[PeerId] = RegularGraph(
+            first.degree, rng, self._is_allowed, plain=config.control is Control.NAIVE
+        )
+        self.near_links = NearLinks(self.graph, rng)
+
+    def describe_graph(self) -> Graph:
+        """Describe the present graph of the topic."""
+        return Graph(
+            self.topic,
+            self.graph.degree,
+            self.is_near,
+            tuple((peer, self.graph.neighbors(peer)) for peer in self.graph),
+            tuple(
+                (peer, other, rtt) for peer, place in self.places.items() for other, rtt in place.rtts.items()
+            ),
+        )
+
+    def is_takeover(self, join: Join, now: float) -> bool:
+        """Return whether this join begins a take-over: it is the first with neighbours, and little is built
+        yet."""
+        if self._was_settling or not join.neighbors or self._config.settle <= 0:
+            return False
+        return not self.graph.edges() or now - self.created_at < self._config.settle
+
+    def begin_settling(self) -> None:
+        """Begin to learn the existing links."""
+        self.is_settling = self._was_settling = True
+
+    def join_node(self, peer: PeerId, join: Join, dialable: bool, now: float) -> list[PeerId]:
+        """Give a node a place, for the first time or again on a new link."""
+        if peer not in self.places or peer in self.awaited:
+            self._forgive(peer)
+        self.places.setdefault(peer, Place())
+        self.awaited.pop(peer, None)
+        if join.storage:
+            self.storage[peer] = None
+        else:
+            self.storage.pop(peer, None)
+        self.graph.add_node(peer, dialable)
+        if self.is_settling:
+            self.graph.pause_node(peer)
+            self._await_named(peer, join.neighbors, now)
+            return self.graph.adopt_edges(peer, join.neighbors)
+        changed = dict.fromkeys(self.graph.adopt_edges(peer, join.neighbors))
+        changed.update(dict.fromkeys(self.graph.join_node(peer, dialable)))
+        return list(changed)
+
+    def _forgive(self, peer: PeerId) -> None:
+        """Let a node that joins, or joins again, be paired with every other: it may be another process."""
+        for pair in [pair for pair in self._failed if peer in pair]:
+            del self._failed[pair]
+
+    def _await_named(self, peer: PeerId, neighbors: tuple[PeerId, ...], now: float) -> None:
+        """Give neighbours that have not joined yet a place, so that the links to them stay."""
+        for other in neighbors[: self.graph.degree]:
+            if other != peer and other not in self.graph and len(self.places) < self._config.max_nodes:
+                self.places[other] = Place()
+                self.graph.add_node(other)
+                self.keep_place(other, now + self._config.expected)
+
+    def end_settling(self) -> list[PeerId]:
+        """Let the present nodes get new neighbours; return those to instruct."""
+        self.is_settling = False
+        here = [peer for peer in self.places if peer not in self.awaited]
+        for peer in here:
+            self.graph.resume_node(peer)
+        self.graph.fill_free_slots()
+        return here
+
+    def keep_place(self, peer: PeerId, until: float) -> None:
+        """Keep the place of an absent node for a while."""
+        self.awaited[peer] = until
+        self.graph.pause_node(peer)
+
+    def remove_node(self, peer: PeerId) -> list[PeerId]:
+        """Remove a node that has left for good."""
+        del self.places[peer]
+        self.awaited.pop(peer, None)
+        self.storage.pop(peer, None)
+        return self.graph.remove_node(peer)
+
+    def note_failed_links(self, peer: PeerId, missing: Iterable[PeerId], now: float) -> list[PeerId]:
+        """Replace the links of a node to neighbours that it could not reach, or lost."""
+        changed: dict[PeerId, None] = {}
+        for other in missing:
+            pair = _pair(peer, other)
+            self._failed.pop(pair, None)
+            self._failed[pair] = now + self._config.failed_pair_memory
+            changed.update(dict.fromkeys(self.graph.cut_edge(peer, other)))
+        return list(changed)
+
+    def forget_failures(self, now: float) -> list[PeerId]:
+        """Let pairs whose link failed long ago be paired again."""
+        for pair, until in list(self._failed.items()):
+            if until > now:
+                break
+            del self._failed[pair]
+        return [] if self.is_settling else self.graph.fill_free_slots()
+
+    def next_forgetting_at(self) -> float | None:
+        """Return when the oldest exclusion ends."""
+        return next(iter(self._failed.values()), None)
+
+    def note_rtts(self, peer: PeerId, statuses: Iterable[NeighborStatus]) -> list[tuple[PeerId, float]]:
+        """Keep the round-trip times that a node reports; return those to nodes of this topic."""
+        place = self.places[peer]
+        known = [
+            (status.peer, status.rtt_us / 1e6)
+            for status in statuses
+            if status.rtt_us is not None and status.peer in self.places
+        ]
+        place.rtts = dict(known)
+        return known
+
+    def storage_for(self, peer: PeerId) -> tuple[PeerId, ...]:
+        """Choose the storage nodes to name to a node: those named before if still here, then random ones."""
+        if not self.storage:
+            return ()
+        kept = [other for other in self.places[peer].told_storage if other in self.storage]
+        others = [other for other in self.storage if other != peer and other not in kept]
+        return tuple(kept + self._rng.sample(others, min(STORAGE_NODES - len(kept), len(others))))
+
+    def find_misinformed(self) -> list[PeerId]:
+        """Return the nodes that were told of a storage node that has left, or of fewer than there are."""
+        found: list[PeerId] = []
+        for peer, place in self.places.items():
+            others = len(self.storage) - (peer in self.storage)
+            told = [other for other in place.told_storage if other in self.storage]
+            if len(told) < min(others, STORAGE_NODES) or len(told) < len(place.told_storage):
+                found.append(peer)
+        return found
+
+    def _is_allowed(self, a: PeerId, b: PeerId) -> bool:
+        return not self._failed or _pair(a, b) not in self._failed
+
+
+def _pair(a: PeerId, b: PeerId) -> tuple[PeerId, PeerId]:
+    return (a, b) if a < b else (b, a)

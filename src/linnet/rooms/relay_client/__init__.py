@@ -1,0 +1,1 @@
+"""The relay client: how a member of a room uses its relays."""

@@ -1,0 +1,1 @@
+"""Attackers and attacks. The engine does not depend on them."""

@@ -1,0 +1,1 @@
+"""The scenarios of content: subscriptions by attribute, rendezvous and publisher groups."""

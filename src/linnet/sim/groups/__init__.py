@@ -1,0 +1,1 @@
+"""The scenario of group encryption: partitions, thefts, and what stays secret."""

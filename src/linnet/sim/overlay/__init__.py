@@ -1,0 +1,1 @@
+"""The scenarios of overlays without trackers, with a tracker's graph for comparison."""

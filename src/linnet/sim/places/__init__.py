@@ -1,0 +1,1 @@
+"""The scenario of a place: guests, co-hosts, churn."""

@@ -1,0 +1,1 @@
+"""The scenarios of streams: dissemination over an overlay that a tracker built."""

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from linnet.api.items import HeartbeatView, ItemView, SubscribedView, item_of, item_view
+from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
+from linnet.core.reasons import Reason
+from linnet.delivery.items import CaughtUp, Ended, Item, Missed, Unreadable
+from linnet.event.event import Event, Tail
+
+TOPIC, ANN, DEVICE = TopicId(b"t" * 32), AuthorId(b"a" * 32), DeviceId(b"d" * 8)
+EVENT = Event(
+    EventId(b"e" * 32),
+    TOPIC,
+    ANN,
+    DEVICE,
+    3,
+    EventId(b"p" * 32),
+    Tail(None, None, None, None, "message", None, 1_000, None, b"\xff body"),
+)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        EVENT,
+        Unreadable(EVENT, Reason.KEY_MISSING),
+        Missed(TOPIC, ANN, DEVICE, 4, 7, Reason.GAP_UNFILLED),
+        CaughtUp(12.5, True, Reason.NO_STORAGE),
+        CaughtUp(None, False, None),
+        Ended(None),
+        Ended(Reason.SHUTDOWN),
+    ],
+)
+def test_what_was_told_is_what_was_handed_over(item: Item) -> None:
+    assert item_of(item_view(item)) == item
+
+
+def test_what_keeps_the_connection_is_no_item() -> None:
+    assert (item_of(HeartbeatView()), item_of(SubscribedView(1, True))) == (None, None)
+
+
+def test_bytes_travel_as_base64_and_lines_name_their_type() -> None:
+    raw = msgspec.json.encode(item_view(EVENT))
+    told = msgspec.json.decode(raw)
+    assert (told["type"], told["body"], told["device"]) == ("event", "/yBib2R5", DEVICE.hex())
+    assert "text" not in told
+    assert msgspec.json.decode(raw, type=ItemView) == item_view(EVENT)
+    assert msgspec.json.decode(b'{"type": "heartbeat"}', type=ItemView) == HeartbeatView()

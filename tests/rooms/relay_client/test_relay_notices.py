@@ -1,0 +1,114 @@
+"""What the use of relays tells a room, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from tests.rooms.bench import Bench
+
+from linnet.core.effects import Send
+from linnet.core.ids import EventId
+from linnet.core.reasons import Reason
+from linnet.delivery.receipts import Fate
+from linnet.event.signing import unit_head
+from linnet.machine.outbox import Notice
+from linnet.rooms.commands import ExamineLedger, LedgerIs, SendToRoom, SetMembership
+from linnet.rooms.event_types import Membership
+from linnet.rooms.messages import RelayCursor, RelayOutcome, RelaySend, RelayTaken, Tombstone
+from linnet.rooms.relay_client.relay_client import RelayNotice
+from linnet.rooms.relay_client.relay_session import Forgot, Kept, NotKept, Page
+
+
+class Scene:
+    """A room with a relay that is used, over an open link."""
+
+    def __init__(self) -> None:
+        self.bench = bench = Bench()
+        bench.join("bob")
+        bench.join("rex")
+        rex = self.rex = bench.who("rex")
+        bench.name_relay("rex", "tls://rex:1")
+        assert bench.room.relays.up == (rex.peer,)
+        (self.ours,) = bench.say(SendToRoom(bench.id, (b"hello",)))
+        bench.effects.clear()
+
+    def handle(self, notice: RelayNotice) -> list[Any]:
+        room, now = self.bench.room, self.bench.now
+        return self.bench.brought_about(lambda: room._relay_notices.handle(notice, now))
+
+    def kept(self, event: EventId) -> list[Any]:
+        return self.handle(Kept(self.rex.peer, event, RelayCursor(bytes(8), 1), None))
+
+    def fate(self) -> Fate:
+        ledger = self.bench.ask(ExamineLedger(self.bench.id, self.ours))
+        assert isinstance(ledger, LedgerIs)
+        (bob,) = ledger.events[0].members
+        return bob.fate
+
+
+def test_what_a_relay_keeps_refuses_loses_or_lets_go_is_in_the_ledger() -> None:
+    scene = Scene()
+    rex, ours = scene.rex.peer, scene.ours
+    assert scene.fate() is Fate.PENDING
+    scene.handle(NotKept(rex, ours, Reason.QUOTA))
+    assert scene.fate() is Fate.REFUSED
+    scene.kept(ours)
+    assert scene.fate() is Fate.AT_RELAY
+    scene.handle(Page(rex, 1, (), (), (), (Tombstone(ours, Reason.RETENTION),), False))
+    assert scene.fate() is Fate.EXPIRED
+    scene.kept(ours)
+    scene.handle(Forgot(rex))
+    assert scene.fate() is Fate.EXPIRED
+
+
+def settled(bench: Bench, act: Callable[[], None]) -> list[Any]:
+    """What a room asks for because of a call, and of what follows from it."""
+
+    def act_and_settle() -> None:
+        act()
+        bench.room.settle(bench.now)
+
+    return bench.brought_about(act_and_settle)
+
+
+def put_back(bench: Bench, steps: list[Any]) -> None:
+    for step in steps:
+        if isinstance(step, Notice):
+            bench.room.out.notify(step)
+        else:
+            bench.room.out.add(step)
+
+
+def sent(scene: Scene, steps: list[Any]) -> list[EventId]:
+    """Events that the relay is sent because of these, at once or when it has answered what it is sent now."""
+    bench = scene.bench
+    found: list[EventId] = []
+    waiting = settled(bench, lambda: put_back(bench, steps))
+    for _ in range(20):
+        promised = [each for effect in waiting for each in getattr(effect, "effects", (effect,))]
+        batches = [each.message for each in promised if isinstance(each, Send)]
+        waiting = []
+        for batch in batches:
+            if not isinstance(batch, RelaySend):
+                continue
+            ids = [unit_head(unit) for unit in batch.units]
+            found += ids
+            outcomes = tuple(RelayOutcome(each, RelayCursor(bytes(8), 1), None, ()) for each in ids)
+            taken = RelayTaken(bench.id, batch.request, outcomes, None)
+            waiting += settled(
+                bench, partial(bench.room.relays.handle_taken, scene.rex.peer, taken, bench.now)
+            )
+    return found
+
+
+def test_a_relay_that_keeps_our_leave_lets_us_go() -> None:
+    scene = Scene()
+    bench = scene.bench
+    (leave,) = bench.say(SetMembership(bench.id, bench.who("ann").author, Membership.LEAVE))
+    assert bench.room.is_present
+    scene.kept(scene.ours)
+    assert bench.room.is_present
+    scene.kept(leave)
+    assert not bench.room.is_present
