@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -29,6 +30,7 @@ from tests.node.lasting_reader import UNREACHED, LastingReader
 from tests.node.tcp_proxies import TcpProxies
 
 from linnet.api.items import SubscribedView
+from linnet.cli.exits import Failure
 from linnet.cli.moments import wall_clock
 from linnet.cli.play.nodes import LiveNode, _free_port
 from linnet.core.ids import Contact, DeviceId
@@ -145,6 +147,10 @@ class StruckWorld(KilledWorld, ABC):
         self._doing: set[str] = set()
         """Nodes that are just started."""
         self._doings = threading.Lock()
+        self._ended: Counter[str] = Counter()
+        """How often each node was killed or stopped."""
+        self._gate = threading.Lock()
+        """Guards `_ended` and the proxies, which have to agree."""
         self._ports: dict[str, tuple[int, int]] = {}
         self.proxies = TcpProxies(self._processes, Random(f"proxies {seed}"))
         for name, node in self.nodes.items():
@@ -195,22 +201,36 @@ class StruckWorld(KilledWorld, ABC):
     # Nodes.
 
     def start(self, name: str) -> None:
-        """See `KilledWorld.start`."""
-        here, there = self._ports[name]
-        self.proxies.open(name, here, there)
+        """Start a node and let others reach it; `Failure` if it did not come up, or was ended meanwhile.
+
+        A start that waits its turn may be overtaken by a kill. The node must then not run behind a closed
+        proxy, where nobody would ever reach it.
+        """
+        ended = self._ended[name]
         super().start(name)
+        with self._gate:
+            if self._ended[name] == ended:
+                self.proxies.open(name, *self._ports[name])
+                return
+        super().kill(name)
+        raise Failure(f"{name} was ended while it started")
 
     def kill(self, name: str) -> None:
         """See `KilledWorld.kill`."""
         self.paused.discard(name)
+        self._close(name)
         super().kill(name)
-        self.proxies.close(name)
 
     def stop(self, name: str) -> None:
         """End a node in good order."""
         self.unpause(name)
+        self._close(name)
         self.nodes[name].stop()
-        self.proxies.close(name)
+
+    def _close(self, name: str) -> None:
+        with self._gate:
+            self._ended[name] += 1
+            self.proxies.close(name)
 
     def start_these(self, names: Iterable[str]) -> None:
         """Start all of these, a few at once, and return when they are up."""

@@ -19,6 +19,8 @@ from tests.node.tcp_proxies import SOCKETS
 from linnet.sim.nemesis.faults import HARD, LEAST, Fault
 
 SOAKED = range(1, 11)
+SHOWN = 12
+"""Complaints of a failed run: what was done to it must stay in sight."""
 SEEDS = SOAKED if SOAK else (1,)
 pytestmark = pytest.mark.skipif(not SOCKETS.exists(), reason="only Linux tells proxies whose process dials")
 WAYS: dict[str, Callable[[Path, int], StruckWorld]] = {
@@ -36,8 +38,8 @@ def test_processes_keep_their_promises(tmp_path: Path, way: str, seed: int) -> N
         course = OpenCourse(world)
         complaints = course.run()
     print(way, seed, course.took, world.acknowledged, "acknowledged", world.handed, "handed", course.effects)
-    told = "\n".join([*map(str, complaints), *world.log])
-    assert not complaints, told
+    told = "\n".join([*world.log, *world.last_words(), *map(str, complaints[:SHOWN])])
+    assert len(complaints) == 0, told
     assert sum(course.struck[fault] > 0 for fault in HARD) >= LEAST
     assert world.acknowledged > 20
     assert world.handed > 20
