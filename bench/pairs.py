@@ -2,7 +2,7 @@
 
     git worktree add build/before eaae3b3
     python -m bench.pairs build/before --only simulator --only network --only rooms --pairs 10
-    python -m bench.pairs build/before --only simulator --json bench/results/eaae3b3.json
+    python -m bench.pairs build/before --only simulator --runs 1 --json bench/results/eaae3b3.json
 
 Every pair runs both versions, one right after the other, and every other pair begins with the other version,
 so that what the machine does meanwhile meets both alike. Both run with the libraries of this Python. A ratio
@@ -19,7 +19,7 @@ import random
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -116,11 +116,13 @@ def compare_pairs(pairs: Sequence[tuple[Told, Told]]) -> tuple[Ratio, ...]:
     return tuple(found)
 
 
-def run_bench(tree: Path, sections: Sequence[str], quick: bool) -> Told:
+def run_bench(tree: Path, asked: argparse.Namespace) -> Told:
     """Run the bench of one version, in a process of its own."""
-    only = [word for section in sections for word in ("--only", section)]
+    only = [word for section in asked.only for word in ("--only", section)]
+    # Versions from before `--runs` keep their number of runs in the same name.
+    start = f"import sys, bench.__main__ as bench; bench.RUNS = {asked.runs}; sys.exit(bench.main())"
     done = subprocess.run(
-        [sys.executable, "-m", "bench", *only, *(["--quick"] if quick else []), "--json", "-"],
+        [sys.executable, "-c", start, *only, *(["--quick"] if asked.quick else []), "--json", "-"],
         cwd=tree,
         env={**os.environ, "PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree}"},
         capture_output=True,
@@ -134,20 +136,16 @@ def run_bench(tree: Path, sections: Sequence[str], quick: bool) -> Told:
         raise SystemExit(f"the bench of {tree.name} ended with {done.returncode} and said: {last}") from error
 
 
-def run_pairs(
-    before: Path, after: Path, sections: Sequence[str], count: int, quick: bool, tell: Callable[[str], None]
-) -> list[tuple[Told, Told]]:
+def run_pairs(asked: argparse.Namespace, tell: Callable[[str], None]) -> Iterator[tuple[Told, Told]]:
     """Run so many pairs; every other one begins with the later version."""
-    pairs = []
-    for number in range(count):
-        tell(f"pair {number + 1} of {count}")
+    for number in range(asked.pairs):
+        tell(f"pair {number + 1} of {asked.pairs}")
         if number % 2:
-            later = run_bench(after, sections, quick)
-            pairs.append((run_bench(before, sections, quick), later))
+            later = run_bench(asked.after, asked)
+            yield run_bench(asked.before, asked), later
         else:
-            earlier = run_bench(before, sections, quick)
-            pairs.append((earlier, run_bench(after, sections, quick)))
-    return pairs
+            earlier = run_bench(asked.before, asked)
+            yield earlier, run_bench(asked.after, asked)
 
 
 def name_version(tree: Path) -> str:
@@ -187,6 +185,7 @@ def arguments() -> argparse.Namespace:
         "--only", metavar="NAME", action="append", required=True, help="a section of the bench"
     )
     parser.add_argument("--pairs", type=int, default=10)
+    parser.add_argument("--runs", type=int, default=5, help="runs of each figure in one bench (5)")
     parser.add_argument("--quick", action="store_true", help="short runs: a smoke test, no figures")
     parser.add_argument("--json", type=Path, help="write the ratios to this file too")
     return parser.parse_args()
@@ -195,26 +194,23 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Run, print and keep. That a version is slower is a finding, not a failure."""
     asked = arguments()
-    if asked.pairs < 1:
-        raise SystemExit("--pairs takes 1 or more")
+    for name in ("pairs", "runs"):
+        if getattr(asked, name) < 1:
+            raise SystemExit(f"--{name} takes 1 or more")
     for tree in (asked.before, asked.after):
         if not (tree / "bench" / "__main__.py").is_file():
             raise SystemExit(f"{tree} holds no bench: name a checkout of Linnet")
-    before, after = asked.before.resolve(), asked.after.resolve()
-    pairs = run_pairs(
-        before,
-        after,
-        asked.only,
-        asked.pairs,
-        asked.quick,
-        lambda line: print(line, file=sys.stderr, flush=True),
-    )
-    machine = {name: value for name, value in pairs[0][1].machine.items() if name != "stores"}
-    comparison = Comparison(name_version(before), name_version(after), machine, compare_pairs(pairs))
-    if asked.json:
-        asked.json.write_text(
-            json.dumps(msgspec.to_builtins(comparison), indent=1, ensure_ascii=False) + "\n"
-        )
+    asked.before, asked.after = asked.before.resolve(), asked.after.resolve()
+    versions = name_version(asked.before), name_version(asked.after)
+    pairs: list[tuple[Told, Told]] = []
+    for pair in run_pairs(asked, lambda line: print(line, file=sys.stderr, flush=True)):
+        pairs.append(pair)
+        machine = {name: value for name, value in pair[1].machine.items() if name != "stores"}
+        comparison = Comparison(*versions, machine, compare_pairs(pairs))
+        if asked.json:  # After every pair: whoever ends this early has the pairs until then.
+            asked.json.write_text(
+                json.dumps(msgspec.to_builtins(comparison), indent=1, ensure_ascii=False) + "\n"
+            )
     print(as_text(comparison))
     return 0
 

@@ -11,7 +11,9 @@ from tests.node.open_streams import OpenStreams
 PATIENCE = 60.0
 
 
-def test_a_node_that_is_killed_before_its_turn_to_start_comes_back_where_others_reach_it(tmp_path: Path) -> None:
+def test_a_node_that_is_killed_before_its_turn_to_start_comes_back_where_others_reach_it(
+    tmp_path: Path,
+) -> None:
     with OpenStreams(tmp_path, 1) as world:
         for _ in range(STARTS):
             world._starts.acquire()
@@ -26,7 +28,7 @@ def test_a_node_that_is_killed_before_its_turn_to_start_comes_back_where_others_
         socket.create_connection(("127.0.0.1", here), PATIENCE).close()
 
 
-def test_a_node_that_is_moved_before_its_turn_to_start_is_at_its_new_address(tmp_path: Path) -> None:
+def test_a_node_moved_before_its_turn_to_start_is_at_its_new_address(tmp_path: Path) -> None:
     with OpenStreams(tmp_path, 1) as world:
         old, _ = world._ports["ann"]
         for _ in range(STARTS):
