@@ -7,7 +7,7 @@ deadline). Nothing is guessed: an event counts as delivered only if an acknowled
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -227,6 +227,13 @@ class Ledger:
             if word is None or not word.held:
                 self._keep_word(row, relay, RelayWord(False, False, now, reason))
                 self._out.record(self._record(Kind.REJECTED, row, reason, relay, "refused by a relay"))
+
+    def withdraw_refusals(self, is_allowed: Callable[[EventId], bool]) -> None:
+        """Forget what members refused if it is allowed now: who refused it for what is silenced shows it."""
+        for row in self._events.values():
+            if row.refused and is_allowed(row.id):
+                row.refused.clear()
+                self._write(row)
 
     def note_refusal(self, event: EventId, person: AuthorId, reason: Reason, now: float) -> None:
         """Note that a member refuses an event that was meant for it."""

@@ -268,16 +268,37 @@ class Intake:
             self.soft_failed += 1
             self._record(Kind.REJECTED, arrival, Reason.SOFT_FAILED, f"{event.kind}: {doubt.rule}")
 
-    def reveal_hidden(self) -> list[tuple[Event, int]]:
-        """Show the events that an earlier version hid for their time; return them with their positions."""
+    def future(self) -> list[Event]:
+        """Return the events with a place that an earlier version hid for their time."""
         memory = self.places.memory
-        found: list[tuple[Event, int]] = []
-        for id in [id for id in memory.future if self._dag.knows(id)]:
-            event = memory.event(id)
-            if event is not None:
-                found.append((event, memory.reveal(id)))
-                self._dag.show(id)
-        return found
+        hidden = [memory.event(id) for id in memory.future if self._dag.knows(id)]
+        return [event for event in hidden if event is not None]
+
+    def cleared(self) -> list[tuple[int, Event]]:
+        """Return the events that failed softly only by what is silenced now, by their positions.
+
+        A stolen device bans a member in one half of a parted room. When the halves meet, messages of that
+        member may come before the revocation that undoes the ban.
+        """
+        memory = self.places.memory
+        self.failure.forget_doubts()
+        hidden = [
+            (position, event)
+            for position, id in sorted((position, id) for id, position in memory.soft.items())
+            if (event := memory.event(id)) is not None
+        ]
+        return [(position, event) for position, event in hidden if self.failure.is_cleared(event)]
+
+    def is_allowed_now(self, id: EventId) -> bool:
+        """Return whether the current state allows a stored event."""
+        event = self.places.memory.event(id)
+        return event is not None and self._control.doubt(event) is None
+
+    def reveal(self, event: Event) -> int:
+        """Show an event that was hidden; return its position."""
+        self.failure.forget(event)
+        self._dag.show(event.id)
+        return self.places.memory.reveal(event.id)
 
     def _before(self, event: Event) -> Refusal | None:
         """Return the soft failure of an event of the log from when it first took its place, if any."""
@@ -388,6 +409,8 @@ class SoftFailure:
         """The refusals of control events that failed when they were judged and have no place yet."""
         self._counts: dict[AuthorId, int] = {}
         """The number of failed events of each author."""
+        self._failed: dict[EventId, tuple[EventId, ...]] = {}
+        """The events that failed when they took their places, with the heads of those that had theirs."""
         self.shed: dict[EventId, None] = {}
         """The events that were one too many of their author, which are not fetched again."""
 
@@ -401,10 +424,28 @@ class SoftFailure:
         was_counted = self._doubts.pop(event.id, None) is not None
         if failed != was_counted:
             self._count(event.author, 1 if failed else -1)
+        if failed:
+            self._failed[event.id] = tuple(self._heads)
         if event.kind in CONTROL_KINDS:
             for head in event.tail.control or ():
                 self._heads.pop(head, None)
             self._heads[event.id] = None
+
+    def forget_doubts(self) -> None:
+        """Judge the events that have no place yet only when they take it: what they failed by may be gone."""
+        for id in self._doubts:
+            self._count(self._control.fact(id).sender, -1)
+        self._doubts.clear()
+
+    def is_cleared(self, event: Event) -> bool:
+        """Return whether an event would not fail any more: what stood against it is silenced."""
+        heads = (*self._failed.get(event.id, ()), *(event.tail.control or ()))
+        return self._control.doubt_in_hindsight(event, heads) is None
+
+    def forget(self, event: Event) -> None:
+        """Forget that an event failed, if it did."""
+        if self._failed.pop(event.id, None) is not None:
+            self._count(event.author, -1)
 
     def is_frequent(self, author: AuthorId) -> bool:
         """Return whether so many events of an author failed that no more of them are kept."""

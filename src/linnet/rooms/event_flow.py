@@ -6,6 +6,7 @@ intake judges it. Events with a place, our own included, are flooded, delivered 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 from linnet.core.errors import InvalidEvent, RemoteError
@@ -38,6 +39,8 @@ from linnet.rooms.relay_client.relay_session import Parcel
 from linnet.rooms.room_setup import Parts
 from linnet.trace.records import Kind, Record
 
+_CLEARED = "what it failed by is revoked"
+
 
 class Passing:
     """Passes on the events of one room, and publishes our own."""
@@ -45,12 +48,17 @@ class Passing:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._out = parts.out
+        self._silenced: int | None = None
+        """The control events that are silenced, as a mask; None before anything was passed on."""
 
     def pass_on(self, placed: Iterable[Placed], now: float) -> None:
         """Flood, deliver and acknowledge events that have their places; refuse the rejected ones."""
         parts = self._parts
         grown = False
+        cleared = self._judge_in_hindsight()
         for each in placed:
+            while cleared and each.position is not None and cleared[0][0] < each.position:
+                self._reveal(cleared.popleft()[1], _CLEARED)
             if each.verdict is Verdict.REJECTED:
                 self._refuse(each)
                 continue
@@ -76,21 +84,35 @@ class Passing:
             is_new = foreign and not each.was_early
             if is_new and (each.verdict is Verdict.ACCEPTED or event.kind in (*CONTROL_KINDS, GROUP)):
                 self._spread(each.arrival, now, self._out)
+        for _, event in cleared:
+            self._reveal(event, _CLEARED)
         if grown:
             parts.receipts.note_heads(parts.dag.heads)
 
-    def reveal_hidden(self) -> None:
+    def reveal_future(self) -> None:
         """Deliver the events that an earlier version hid because their time was ahead of our clock."""
+        for event in self._parts.intake.future():
+            self._reveal(event, "was hidden for its time")
+
+    def _judge_in_hindsight(self) -> deque[tuple[int, Event]]:
+        """Return the hidden events that may be shown since further control events are silenced."""
         parts = self._parts
-        revealed = parts.intake.reveal_hidden()
-        for event, position in revealed:
-            parts.note_event(event)
-            note = f"{event.kind}: was hidden for its time"
-            shown = Record(Kind.DELIVERED, parts.id, event.id, event.device, event.seq, note=note)
-            parts.subscriptions.reveal(position, event)
-            self._out.committed.record(shown)
-        if revealed:
-            parts.receipts.note_heads(parts.dag.heads)
+        before, self._silenced = self._silenced, parts.control.silenced
+        if self._silenced == (before or 0):
+            return deque()
+        if before is not None:  # At a start the ledger knows it already.
+            parts.ledger.withdraw_refusals(parts.intake.is_allowed_now)
+        return deque(parts.intake.cleared())
+
+    def _reveal(self, event: Event, why: str) -> None:
+        parts = self._parts
+        position = parts.intake.reveal(event)
+        parts.note_event(event)
+        note = f"{event.kind}: {why}"
+        shown = Record(Kind.DELIVERED, parts.id, event.id, event.device, event.seq, note=note)
+        parts.subscriptions.reveal(position, event)
+        self._out.committed.record(shown)
+        parts.receipts.note_heads(parts.dag.heads)
 
     def _spread(self, arrival: Arrival, now: float, out: Sink) -> None:
         """Flood an event to all online members but its source."""
@@ -303,7 +325,7 @@ class Taking:
     ) -> None:
         """Take in units from a peer, in whichever message they came."""
         # Events that were hidden come before events that may follow them.
-        self._passing.reveal_hidden()
+        self._passing.reveal_future()
         known = self.heeds(source) or source in self.heard_out
         for card in cards:
             if not known and card.device_key != source:

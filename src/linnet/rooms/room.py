@@ -385,7 +385,7 @@ class Room(Parts):
             self.memory.overflowed = False
             self.passing.pass_on(self.intake.offer_again(now), now)
             self.relays.read_anew()
-        self.passing.reveal_hidden()
+        self.passing.reveal_future()
         grown = len(self.dag) > self._seen.events
         self._seen.events = len(self.dag)
         if grown and self.is_present:
@@ -531,7 +531,9 @@ class RelayNotices:
             self._passing.handle_receipt(page.relay, receipt, now)
         for gone in page.tombstones:
             self._parts.ledger.note_expiry((gone.event,), page.relay, gone.reason, now)
-        self._parts.relays.confirm_page(page, self._parts.control.heads)
+        parts = self._parts
+        parts.relays.confirm_page(page, parts.control.heads)
+        parts.relays.note_silenced(page.relay, parts.control.silenced_at(page.control))
 
     def _parcels(self, events: Iterable[EventId]) -> list[Parcel]:
         parcels = map(self._passing.parcel, events)

@@ -82,10 +82,12 @@ class RoomMemory:
         self._refused, self._gone = f"room.no/{name}", f"room.gone/{name}"
         self.hidden: dict[EventId, bytes] = {EventId(k): v for k, v in self._cells.scan(self._flags)}
         """The events of the log that are not shown live, with the flag that says why."""
+        self.soft: dict[EventId, int] = {}
+        """The events of the log that failed softly, with their positions."""
         self.future: dict[EventId, None] = {}
         """Events of the log that version 0.1.0 hid for their time, which must still be shown."""
         self.revealed = LateEvents(f"room.shown/{name}", self._cells, _REVEALED)
-        """Events that were hidden for their time and have been shown since."""
+        """Events that were hidden and have been shown since."""
         self.rejected: dict[EventId, int] = {
             EventId(k): int.from_bytes(v, "big") for k, v in self._cells.scan(self._refused)
         }
@@ -155,6 +157,8 @@ class RoomMemory:
             self.damaged |= {damage.head: damage for damage in self._log.left_out}
             for position, entry in found:
                 after = position
+                if self.hidden.get(entry.head) == SOFT:
+                    self.soft[entry.head] = position
                 yield recall_unit(decode_unit(entry.raw))
             if len(found) < _PAGE:
                 return
@@ -194,6 +198,8 @@ class RoomMemory:
         if flag is not None:
             self.hidden[event.id] = flag
             self._cells.put(self._flags, event.id, flag)
+        if self.hidden.get(event.id) == SOFT and position is not None:
+            self.soft[event.id] = position
         return position
 
     def is_shown(self, event: EventId) -> bool:
@@ -205,8 +211,9 @@ class RoomMemory:
         return self.hidden.get(event, b"")[:1] == FUTURE
 
     def reveal(self, event: EventId) -> int:
-        """Show an event that was hidden for its time; return its position in the log."""
-        position = int.from_bytes(self.hidden.pop(event)[1:], "big")
+        """Show an event that was hidden; return its position in the log."""
+        flag = self.hidden.pop(event)
+        position = self.soft.pop(event) if flag == SOFT else int.from_bytes(flag[1:], "big")
         self.future.pop(event, None)
         self._cells.delete(self._flags, event)
         self.revealed.add(event, position)

@@ -339,7 +339,7 @@ def test_a_page_of_a_relay_that_is_not_used_is_recorded_and_moves_nothing() -> N
     assert scene.use.handle_page(B, page(1, (unit(1),), cursor(1)), 0.0) == [foreign]
     stale = Record(Kind.REJECTED, ROOM, peer=B, reason=Reason.STALE)
     assert scene.use.handle_taken(B, RelayTaken(ROOM, 1, (), None), 0.0) == [stale]
-    assert scene.use.confirm_page(Page(B, 1, (), (), (), (), False), ()) == []
+    assert scene.use.confirm_page(Page(B, 1, (), (), (), (), (), False), ()) == []
 
 
 def test_a_relay_that_lost_everything_is_sent_again_what_it_had_acknowledged() -> None:

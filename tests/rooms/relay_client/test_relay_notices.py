@@ -56,7 +56,7 @@ def test_what_a_relay_keeps_refuses_loses_or_lets_go_is_in_the_ledger() -> None:
     assert scene.fate() is Fate.REFUSED
     scene.kept(ours)
     assert scene.fate() is Fate.AT_RELAY
-    scene.handle(Page(rex, 1, (), (), (), (Tombstone(ours, Reason.RETENTION),), False))
+    scene.handle(Page(rex, 1, (), (), (), (Tombstone(ours, Reason.RETENTION),), (), False))
     assert scene.fate() is Fate.EXPIRED
     scene.kept(ours)
     scene.handle(Forgot(rex))

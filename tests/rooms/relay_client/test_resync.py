@@ -43,7 +43,7 @@ def ask(request: int, at: RelayCursor | None) -> list[Any]:
 
 
 def handed(number: int, *numbers: int, more: bool = False) -> Page:
-    return Page(RELAY, number, tuple(map(unit, numbers)), (), (), (), more)
+    return Page(RELAY, number, tuple(map(unit, numbers)), (), (), (), (), more)
 
 
 def response(events: int = 0, reason: Reason | None = None) -> Record:

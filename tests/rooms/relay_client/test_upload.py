@@ -158,7 +158,7 @@ def test_what_one_relay_refused_is_not_sent_there_again() -> None:
     one.end()
     one.begin()
     assert one.send_unsent([parcel(1)], more=True) == []
-    assert one.handle_loss() == [GIVE]
+    assert one.send_again() == [GIVE]
     assert one.send_unsent([parcel(1)], more=False) == batch(2, 1)
 
 

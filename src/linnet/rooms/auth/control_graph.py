@@ -106,6 +106,15 @@ class ControlDag:
         """The room without the events that are silenced today."""
         return self._world(self._past.everything)
 
+    @property
+    def silenced(self) -> int:
+        """The events that revocations silence today, as a mask. It changes only when the past does."""
+        return self._revocations.silenced(self._past.everything)
+
+    def silenced_at(self, heads: Iterable[EventId]) -> int:
+        """Return the events that are silenced after these heads, as a mask; ignore unknown heads."""
+        return self._revocations.silenced(self._past.union(head for head in heads if head in self._facts))
+
     def knows(self, event: EventId) -> bool:
         """Return whether an event is in the DAG."""
         return event in self._facts
@@ -201,7 +210,21 @@ class ControlDag:
         fact = self._examine(event)
         if isinstance(fact, Refusal):
             return fact
-        state = self.state_at(heads) if heads else self.current
+        return self._doubt_in(fact, self.state_at(heads) if heads else self.current)
+
+    def doubt_in_hindsight(self, event: Event, heads: Sequence[EventId]) -> Refusal | None:
+        """Return None if the state after these heads allows the event, without what is silenced today.
+
+        An event of a device that is revoked by now stays refused.
+        """
+        fact = self._examine(event)
+        if isinstance(fact, Refusal):
+            return fact
+        if self.view().is_revoked(event.author, event.device):
+            return Refusal(Reason.CARD_REVOKED, f"{fact.kind}: of a device that is revoked")
+        return self._doubt_in(fact, self.today.state_at(heads))
+
+    def _doubt_in(self, fact: Fact, state: State) -> Refusal | None:
         if fact.key is not None and state.get(fact.place) == fact.id:
             return None
         refusal = allowed(fact, self.view(state))

@@ -80,6 +80,8 @@ class _Relay(Struct):
     failure: Reason | None = None
     rtt: float | None = None
     load: float | None = None
+    silenced: int = 0
+    """The mask of the control events that are silenced as far as it knows."""
 
 
 class RelayClient:
@@ -295,13 +297,20 @@ class RelayClient:
         relay = self._relays[peer]
         failure = relay.reading.handle_page(page)
         if relay.reading.has_lost:
-            relay.sending.handle_loss()
+            relay.sending.send_again()
         if failure is not None:
             self._fail(peer, failure, now)
         if not was_working and self._is_working(peer):
             relay = self._relays[peer]
             relay.failed_at = relay.failure = None
             self.choose(now)
+
+    def note_silenced(self, peer: PeerId, silenced: int) -> None:
+        """Note which control events a relay knows to be silenced: it may now allow what it refused."""
+        relay = self._relays.get(peer)
+        if relay is not None and relay.silenced != silenced:
+            relay.silenced = silenced
+            relay.sending.send_again()
 
     def confirm_page(self, page: Page, control: tuple[EventId, ...]) -> None:
         """Go on after a page was taken in, in this transaction; `control` are our control heads now."""

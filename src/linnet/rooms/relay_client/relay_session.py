@@ -67,6 +67,8 @@ class Page(Notice, frozen=True, gc=False):
     cards: tuple[Card, ...]
     receipts: tuple[RoomReceipt, ...]
     tombstones: tuple[Tombstone, ...]
+    control: tuple[EventId, ...]
+    """The heads of the relay's control DAG."""
     more: bool
     """Whether the relay has more events that we have not seen."""
 
@@ -277,7 +279,7 @@ class RelayReading:
         self._pages += 1
         self._link.untaken.append((self._pages, cursor, page.control))
         said = (page.units, page.cards, page.receipts, page.tombstones)
-        self._out.notify(Page(self._relay, self._pages, *said, page.more))
+        self._out.notify(Page(self._relay, self._pages, *said, page.control, page.more))
 
     def _handle_refusal(self, page: ResyncPage, reason: Reason) -> Reason | None:
         if reason is Reason.CURSOR_EXPIRED and self._link.cursor is not None:
@@ -441,8 +443,8 @@ class RelayUpload:
         self._link = _UploadLink()
         self._out.cancel_timer(BatchDue(self._room, self._relay))
 
-    def handle_loss(self) -> None:
-        """Send all events again to a relay that has lost its store, also those that it refused."""
+    def send_again(self) -> None:
+        """Send all events again, also refused ones: the relay has lost its store, or judges otherwise now."""
         self._not_kept = {}
         if self._link.is_open:
             self._ask_for_more()
