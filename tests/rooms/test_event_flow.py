@@ -9,12 +9,25 @@ from linnet.core.inputs import Asked, Received
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import Data
 from linnet.delivery.receipts import Fate
+from linnet.identity.cards import revoke
+from linnet.identity.keys import SigningKey
 from linnet.machine.commands import Declined
-from linnet.rooms.commands import ExamineLedger, LedgerIs, SendToRoom, SetMembership
+from linnet.rooms.commands import ExamineLedger, LedgerIs, SendToRoom, SetLevel, SetMembership
 from linnet.rooms.config import RoomsConfig
-from linnet.rooms.event_types import MEMBER, POWER, Member, Membership, Power, body_of, member_key
+from linnet.rooms.event_types import (
+    MEMBER,
+    POWER,
+    REVOCATION,
+    Member,
+    Membership,
+    Power,
+    Revoked,
+    body_of,
+    member_key,
+)
 from linnet.rooms.messages import Refused
 from linnet.rooms.receipts import sign_room_receipt
+from linnet.sim.seeded_random import SeededEntropy
 
 
 def fates(bench: Bench, event: bytes) -> dict[bytes, Fate]:
@@ -120,6 +133,30 @@ def test_a_refusal_of_a_member_outlives_what_follows() -> None:
     bench.hear("bob", Refused(bench.id, ours, Reason.SOFT_FAILED, "no"))
     bench.bring("bob", bench.forge("bob"))
     assert fates(bench, ours) == {bob: Fate.REFUSED}
+
+
+def test_a_refusal_by_what_is_silenced_since_is_withdrawn() -> None:
+    """Bob refused our words by something that a stolen device did. It is revoked, so bob shows them."""
+    bench = Bench("bob", "cid")
+    bench.say(SetLevel(bench.id, 100, person=bench.who("cid").author))
+    bob = bench.who("bob").author
+    said = [bench.say(SendToRoom(bench.id, (body,)))[0] for body in (b"hello", b"again")]
+    heads, control = bench.room.dag.heads, bench.room.control.heads
+    bench.hear("bob", Refused(bench.id, said[0], Reason.SOFT_FAILED, "banned"))
+    assert fates(bench, said[0])[bob] is Fate.REFUSED
+    ban = bench.forge("cid", MEMBER, member_key(bob), body_of(Member(Membership.BAN)), deps=heads)
+    device = bench.who("cid").card.device
+    word = revoke(SigningKey.generate(SeededEntropy(1, "identity/cid")), device, 1)
+    body = body_of(Revoked(word))
+    revoked = bench.forge("cid", REVOCATION, device.hex(), body, deps=heads, control=control)
+    bench.bring("cid", ban, revoked)
+    assert bench.room.control.silenced, "nothing was silenced: this shows nothing"
+    assert fates(bench, said[0])[bob] is Fate.PENDING
+    bench.greet("bob")
+    bench.bring("bob", bench.forge("bob", deps=(said[1],)))
+    assert fates(bench, said[0])[bob] is Fate.DELIVERED
+    bench.restart()
+    assert fates(bench, said[0])[bob] is Fate.DELIVERED
 
 
 def test_that_somebody_does_not_know_us_is_no_refusal() -> None:

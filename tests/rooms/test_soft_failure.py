@@ -10,18 +10,24 @@ from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import Given, Want
 from linnet.event.event import Verified
+from linnet.identity.cards import revoke
+from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
-from linnet.rooms.commands import SendToRoom, SetLevel, SetMembership
+from linnet.rooms.commands import ReadRoom, SendToRoom, SetLevel, SetMembership
+from linnet.rooms.config import RoomsConfig
 from linnet.rooms.event_types import (
     MEMBER,
     POWER,
     RELAY,
+    REVOCATION,
     Member,
     Membership,
     Relay,
+    Revoked,
     body_of,
     member_key,
 )
+from linnet.sim.seeded_random import SeededEntropy
 from linnet.trace.records import Kind, Record
 
 NOWHERE = EventId(b"\x07" * 32)
@@ -247,3 +253,95 @@ def test_a_right_that_was_given_back_later_was_not_there() -> None:
     bench.bring("dan", missing)
     assert bench.shown() == [taken.head, given.head, missing.head]
     assert (bench.room.dag.knows(ban.head), bench.room.intake.soft_failed) == (True, 1)
+
+
+def revocation(bench: Bench, name: str, control: tuple[EventId, ...], **other: object) -> Verified:
+    """The person revokes their device, where it had done nothing yet."""
+    person = SigningKey.generate(SeededEntropy(1, f"identity/{name}"))
+    device = bench.who(name).card.device
+    body = body_of(Revoked(revoke(person, device, 1)))
+    return bench.forge(name, REVOCATION, device.hex(), body, control=control, **other)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("restarts", ["never", "before the revocation", "after it"])
+@pytest.mark.parametrize("how", [BAN, MUTE, SILENCE])
+def test_what_a_revoked_device_took_away_is_given_back(how: str, restarts: str) -> None:
+    """A stolen device bans bob in one half of a parted room. Bob's words come here before its revocation."""
+    bench = room_of_four()
+    heads, control = bench.room.dag.heads, bench.room.control.heads
+    bench.bring("cid", taking_away(bench, how))
+    word = revocation(bench, "cid", control, deps=heads)
+    first = bench.forge("bob", deps=heads, control=control)
+    second = bench.forge("bob", body=b"y", deps=(first.head,), control=control)
+    bench.bring("dan", first, second)
+    assert {first.head, second.head}.isdisjoint(bench.shown())
+    if restarts == "before the revocation":
+        bench.restart()
+        bench.ask(ReadRoom(1, bench.id, None, None, state=True))
+        bench.up("dan")
+        bench.greet("dan")
+    effects = bench.bring("dan", word)
+    assert bench.shown()[-3:] == [first.head, second.head, word.head]
+    told = [each.event for each in bench.records(Kind.DELIVERED, effects)]
+    assert told[:2] == [first.head, second.head]
+    if restarts == "after it":
+        bench.restart()
+        bench.ask(ReadRoom(1, bench.id, 0.0, None, state=True))
+        assert [one for one in bench.shown() if one in (first.head, second.head)] == [first.head, second.head]
+    # Each is shown once, whatever comes later, and others build on both.
+    (ours,) = bench.say(SendToRoom(bench.id, (b"welcome back",)))
+    assert second.head in bench.room.dag.refs(ours)
+    assert bench.shown().count(first.head) == 1
+
+
+def test_what_is_given_back_counts_no_more_against_its_author() -> None:
+    bench = Bench("bob", "cid", "dan", config=RoomsConfig(flood_soft=2))
+    bench.say(SetLevel(bench.id, 100, person=bench.who("cid").author))
+    heads, control = bench.room.dag.heads, bench.room.control.heads
+    bench.bring("cid", taking_away(bench, BAN))
+    word = revocation(bench, "cid", control, deps=heads)
+    bench.bring("dan", *(bench.forge("bob", deps=heads, control=control) for _ in range(2)))
+    failure, bob = bench.room.intake.failure, bench.who("bob").author
+    assert failure.is_frequent(bob)
+    bench.bring("dan", word)
+    assert not failure.is_frequent(bob)
+
+
+def test_a_revocation_gives_back_nothing_that_another_took_away() -> None:
+    bench = room_of_four()
+    bench.join("eve")
+    heads, control = bench.room.dag.heads, bench.room.control.heads
+    bench.bring("cid", taking_away(bench, BAN))
+    word = revocation(bench, "cid", control, deps=heads)
+    bench.say(SetMembership(bench.id, bench.who("eve").author, Membership.BAN))
+    late = bench.forge("eve", deps=heads, control=control)
+    bench.bring("dan", late, word)
+    assert bench.room.control.silenced, "nothing was silenced: this shows nothing"
+    assert late.head not in bench.shown()
+
+
+def test_a_revoked_device_is_given_nothing_back() -> None:
+    """Cid's stolen device bans bob, whose device turns out to be stolen as well."""
+    bench = room_of_four()
+    heads, control = bench.room.dag.heads, bench.room.control.heads
+    bench.bring("cid", taking_away(bench, BAN))
+    late = bench.forge("bob", deps=heads, control=control)
+    words = [revocation(bench, name, control, deps=heads) for name in ("bob", "cid")]
+    bench.bring("dan", late, *words)
+    assert bench.room.control.silenced, "nothing was silenced: this shows nothing"
+    assert bench.room.dag.knows(late.head)
+    assert late.head not in bench.shown()
+
+
+def test_a_control_event_that_waits_for_its_place_is_judged_without_what_is_revoked() -> None:
+    """When it was judged, what a stolen device did stood against it."""
+    bench = room_of_four()
+    heads, control = bench.room.dag.heads, bench.room.control.heads
+    missing = bench.forge("dan", deps=heads, control=control)
+    bench.bring("cid", taking_away(bench, BAN))
+    word = revocation(bench, "cid", control, deps=heads)
+    waiting = again(bench, "bob", deps=(missing.head,), control=control)
+    bench.bring("dan", waiting, word)
+    assert (bench.room.control.knows(waiting.head), bench.room.dag.knows(waiting.head)) == (True, False)
+    bench.bring("dan", missing)
+    assert bench.shown()[-1] == waiting.head

@@ -354,6 +354,25 @@ def test_a_relay_that_lost_everything_is_sent_again_what_it_had_acknowledged() -
     assert effects.index(Forgot(A)) < effects.index(GiveUnsent(A, 10))
 
 
+def test_a_relay_that_learns_of_a_revocation_is_sent_again_what_it_refused() -> None:
+    scene = Scene()
+    scene.use.set_relays([contact(A)], 0.0)
+    scene.link(A)
+    scene.serve(A)
+    scene.use.send_unsent(A, [parcel(1)], False)
+    refused = RelayOutcome(event_id(1), None, Reason.SOFT_FAILED, ())
+    scene.use.handle_taken(A, RelayTaken(ROOM, 1, (refused,), None), 1.0)
+    assert scene.use.send([parcel(1)]) == []
+    assert scene.use.note_silenced(A, 0) == [], "it knows of nothing new"
+    assert scene.use.note_silenced(A, 4) == [GiveUnsent(A, 10)]
+    again = scene.use.send_unsent(A, [parcel(1)], False)
+    promised = [one for each in again if isinstance(each, AfterCommit) for one in each.effects]
+    sent = [one.message for one in promised if isinstance(one, Send)]
+    assert [each.units for each in sent if isinstance(each, RelaySend)] == [(unit(1),)]
+    assert scene.use.note_silenced(A, 4) == [], "it was told already"
+    assert scene.use.note_silenced(B, 4) == [], "it is no relay of ours"
+
+
 class Room:
     """A member that publishes and reads, over links that lose things, with relays that lose more."""
 

@@ -13,12 +13,23 @@ from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.delivery.receipts import Fate
 from linnet.event.signing import unit_head
+from linnet.identity.cards import revoke
+from linnet.identity.keys import SigningKey
 from linnet.machine.outbox import Notice
-from linnet.rooms.commands import ExamineLedger, LedgerIs, SendToRoom, SetMembership
-from linnet.rooms.event_types import Membership
+from linnet.rooms.commands import ExamineLedger, LedgerIs, SendToRoom, SetLevel, SetMembership
+from linnet.rooms.event_types import (
+    JOIN_RULES,
+    REVOCATION,
+    JoinRule,
+    JoinRules,
+    Membership,
+    Revoked,
+    body_of,
+)
 from linnet.rooms.messages import RelayCursor, RelayOutcome, RelaySend, RelayTaken, Tombstone
 from linnet.rooms.relay_client.relay_client import RelayNotice
 from linnet.rooms.relay_client.relay_session import Forgot, Kept, NotKept, Page
+from linnet.sim.seeded_random import SeededEntropy
 
 
 class Scene:
@@ -101,6 +112,35 @@ def sent(scene: Scene, steps: list[Any]) -> list[EventId]:
                 bench, partial(bench.room.relays.handle_taken, scene.rex.peer, taken, bench.now)
             )
     return found
+
+
+def test_a_relay_is_sent_again_what_it_refused_once_it_knows_the_revocation_that_undoes_the_reason() -> None:
+    """At the relay, a stolen device of bob had taken our right to speak away before our message came."""
+    scene = Scene()
+    bench, rex = scene.bench, scene.rex.peer
+    bench.say(SetLevel(bench.id, 100, person=bench.who("bob").author))
+    heads, control = (
+        bench.room.dag.refs(scene.ours),
+        bench.room.control.heads,
+    )  # Bob has not seen the message.
+    rule = bench.forge("bob", JOIN_RULES, "", body_of(JoinRules(JoinRule.PUBLIC)), deps=heads)
+    device = bench.who("bob").card.device
+    body = body_of(Revoked(revoke(SigningKey.generate(SeededEntropy(1, "identity/bob")), device, 1)))
+    word = bench.forge("bob", REVOCATION, device.hex(), body, deps=heads, control=control)
+    bench.down("rex")
+    (batch,) = bench.sent("rex", RelaySend, bench.up("rex"))
+    assert scene.ours in map(unit_head, batch.units)
+    outcomes = tuple(RelayOutcome(unit_head(unit), None, Reason.SOFT_FAILED, ()) for unit in batch.units)
+    bench.hear("rex", RelayTaken(bench.id, batch.request, outcomes, None))
+    bench.bring("bob", rule, word)
+    assert bench.room.control.silenced, "nothing was silenced: this shows nothing"
+
+    def pages(heads: tuple[EventId, ...]) -> list[EventId]:
+        return sent(scene, scene.handle(Page(rex, 1, (), (), (), (), heads, False)))
+
+    assert scene.ours not in pages((rule.head,))
+    assert scene.ours in pages((rule.head, word.head))
+    assert scene.ours not in pages((rule.head, word.head))
 
 
 def test_a_relay_that_keeps_our_leave_lets_us_go() -> None:

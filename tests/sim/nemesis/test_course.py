@@ -36,6 +36,7 @@ FOUND = [
     ("rooms", 82, "the same, of the founder"),
     ("rooms", 80, "who was put out showed newcomers the room, and then refused their joins"),
     ("rooms", 187, "a node with a full disk dialled anew in each life, and could not keep that it did"),
+    ("rooms", 408, "what failed by a ban stayed hidden when the revocation of who banned undid the ban"),
     ("places", 8, "a host that was gone was dialled without end"),
     ("places", 25, "a clock that was put back made every wait last hours"),
     ("places", 38, "all objects of a place vanished everywhere alike"),
