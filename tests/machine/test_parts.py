@@ -184,7 +184,7 @@ def test_what_comes_of_a_notice_about_a_topic_stands_where_it_was_told() -> None
         SetTimer(1.0, Tired("counter")),
     ]
     assert counter.told == [1]
-    assert not out.has_notices
+    assert not out.notices
 
 
 def test_timers_and_commands_go_by_their_type() -> None:

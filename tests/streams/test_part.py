@@ -125,7 +125,7 @@ def test_what_an_overlay_tells_while_a_stream_is_joined_is_acted_on_before_it_is
     effects = node.command(Publish("coffee", (b"x",), confirm=5.0))
     refused = Record(Kind.REJECTED, topic_of("coffee"), reason=Reason.NO_ADDRESS, note="join refused")
     assert effects[0] == refused
-    assert not node.out.has_notices
+    assert not node.out.notices
     (promised,) = [effect for effect in effects if isinstance(effect, AfterCommit)]
     answer = promised.effects[-1]
     assert isinstance(answer, Reply)

@@ -18,6 +18,7 @@ event is new: an application that is handed too much can see that, one that lack
 from __future__ import annotations
 
 from bisect import bisect_right
+from operator import itemgetter, or_
 
 from linnet.core.errors import InvalidEvent
 from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId
@@ -32,20 +33,25 @@ SLACK = 10.0
 """Seconds by which statements on when an event was published may differ, since messages take time."""
 
 
+Answer = tuple[PeerId, int, int, int, float]
+"""A peer, the first number that it knows, the first since a moment, the last, and that moment."""
+
+
 class Moments:
     """Parts of a chain: the first number of each, and when the latest event of the part was published."""
 
+    # Tuples, because most chains have one part: an empty one costs nothing, and the collector skips them.
     __slots__ = ("_answers", "_at", "_firsts", "_floor", "_heard")
 
     def __init__(self) -> None:
-        self._firsts: list[int] = []
-        self._at: list[float] = []
-        self._heard: list[bool] = []
+        self._firsts: tuple[int, ...] = ()
+        self._at: tuple[float, ...] = ()
+        self._heard: tuple[bool, ...] = ()
         """For each part, whether we received it live."""
         self._floor: tuple[int, float] | None = None
         """A number, and the time before which nothing from that number on was published."""
-        self._answers: dict[PeerId, tuple[int, int, int, float]] = {}
-        """By peer: the first number that it knows, the first since a moment, the last, and that moment."""
+        self._answers: tuple[Answer, ...] = ()
+        """The latest answer of each peer, the latest of all last."""
 
     def note(self, first: int, at: float, *, heard: bool = False, now: float | None = None) -> None:
         """Note when the events from this number on, up to the next noted one, were published.
@@ -54,8 +60,11 @@ class Moments:
         Unless the events were received live, the time is another node's word, and it cannot be true if it
         lies before what is known. Then nobody knows, and they may have been published just now.
         """
-        firsts, times = self._firsts, self._at
+        firsts, times, live = self._firsts, self._at, self._heard
         index = len(firsts)
+        if heard and not index:
+            self._firsts, self._at, self._heard = (first,), (at,), (True,)
+            return
         if index and first <= firsts[-1]:
             index = bisect_right(firsts, first)
             if index and firsts[index - 1] == first:
@@ -64,13 +73,13 @@ class Moments:
             at = self._believed(first, index, at, now)
         if index < len(times):
             at = min(at, times[index])
-        firsts.insert(index, first)
-        times.insert(index, at)
-        self._heard.insert(index, heard)
-        while index and times[index - 1] > at:
-            index -= 1
-            times[index] = at
-        if len(firsts) > MOST_MOMENTS:
+        earlier = times[:index]
+        if index and earlier[-1] > at:
+            earlier = tuple([min(each, at) for each in earlier])
+        self._firsts = (*firsts[:index], first, *firsts[index:])
+        self._at = (*earlier, at, *times[index:])
+        self._heard = (*live[:index], heard, *live[index:])
+        if len(self._firsts) > MOST_MOMENTS:
             self._put_together()
 
     def not_before(self, first: int, at: float) -> None:
@@ -79,15 +88,13 @@ class Moments:
 
     def note_answer(self, peer: PeerId, known: int, first: int, last: int, moment: float) -> None:
         """Note which event of a range that a peer knows was the first to be published since a moment."""
-        self._answers.pop(peer, None)
-        if len(self._answers) >= MOST_ANSWERS:
-            del self._answers[next(iter(self._answers))]
-        self._answers[peer] = known, first, last, moment
+        others = tuple([each for each in self._answers if each[0] != peer])
+        self._answers = (*others[-MOST_ANSWERS + 1 :], (peer, known, first, last, moment))
 
     def _promised(self, number: int) -> float | None:
         """Return the moment since which an event was published, unless more peers say that it was before."""
-        words = [each for each in self._answers.values() if each[0] <= number <= each[2]]
-        moments = [moment for _, first, _, moment in words if first <= number]
+        words = [each for each in self._answers if each[1] <= number <= each[3]]
+        moments = [moment for _, _, first, _, moment in words if first <= number]
         return max(moments) if moments and 2 * len(moments) >= len(words) else None
 
     def _believed(self, first: int, index: int, at: float, now: float | None) -> float:
@@ -114,74 +121,89 @@ class Moments:
     def _put_together(self) -> None:
         """Merge parts in the older half. A merged part has its latest event's time: in doubt it is due."""
         older = MOST_MOMENTS // 2
-        firsts, times = self._firsts[:older], self._at[:older]
-        self._firsts[:older] = firsts[::2]
-        self._at[:older] = [max(pair) for pair in zip(times[::2], times[1::2], strict=True)]
-        heard = self._heard[:older]
-        self._heard[:older] = [any(pair) for pair in zip(heard[::2], heard[1::2], strict=True)]
+        times, heard = self._at[:older], self._heard[:older]
+        self._firsts = (*self._firsts[:older:2], *self._firsts[older:])
+        self._at = (*map(max, times[::2], times[1::2]), *self._at[older:])
+        self._heard = (*map(or_, heard[::2], heard[1::2]), *self._heard[older:])
 
 
 Range = tuple[int, int]
 """First and last sequence number, both included."""
 
 
-class SeenRanges:
-    """A set of sequence numbers, kept as disjoint ranges that do not touch."""
+_Span = tuple[int, int, EventId | None]
+"""A seen range, and the id of its last event if that is known."""
+_first_of, _last_of = itemgetter(0), itemgetter(1)
 
-    __slots__ = ("_capacity", "_firsts", "_lasts", "floor")
+
+class SeenRanges:
+    """A set of sequence numbers, kept as disjoint ranges that do not touch, with the id at each end."""
+
+    __slots__ = ("_capacity", "_spans", "floor")
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._firsts: list[int] = []
-        self._lasts: list[int] = []
+        self._spans: list[_Span] = []
         self.floor = 0
         """Everything below counts as seen: it was seen, or it is too old to tell."""
 
     def __len__(self) -> int:
-        return len(self._firsts)
+        return len(self._spans)
 
     @property
     def ranges(self) -> list[Range]:
         """The ranges, lowest first."""
-        return list(zip(self._firsts, self._lasts, strict=True))
+        return [(first, last) for first, last, _ in self._spans]
 
     @property
     def last(self) -> int:
         """The highest number seen; -1 if there is none."""
-        return self._lasts[-1] if self._lasts else self.floor - 1
+        return self._spans[-1][1] if self._spans else self.floor - 1
 
     def covers(self, first: int, last: int) -> bool:
         """Return whether all of this range was seen."""
-        firsts = self._firsts
-        if firsts and first >= firsts[-1]:  # the common case by far
-            return last <= self._lasts[-1]
+        spans = self._spans
+        if spans and first >= spans[-1][0]:  # the common case by far
+            return last <= spans[-1][1]
         if last < self.floor:
             return True
-        index = bisect_right(firsts, max(first, self.floor)) - 1
-        return index >= 0 and last <= self._lasts[index]
+        index = bisect_right(spans, max(first, self.floor), key=_first_of) - 1
+        return index >= 0 and last <= spans[index][1]
 
     def touches(self, first: int, last: int) -> bool:
         """Return whether any of this range was seen."""
         if first < self.floor:
             return True
-        index = bisect_right(self._firsts, last) - 1
-        return index >= 0 and first <= self._lasts[index]
+        spans = self._spans
+        if not spans or first > spans[-1][1]:  # the common case by far
+            return False
+        index = bisect_right(spans, last, key=_first_of) - 1
+        return index >= 0 and first <= spans[index][1]
 
-    def add(self, first: int, last: int) -> Range | None:
-        """Count a range as seen; return the range that was given up for it, if any."""
-        firsts, lasts = self._firsts, self._lasts
-        if lasts and first == lasts[-1] + 1:
-            lasts[-1] = last
+    def head_at(self, number: int) -> EventId | None:
+        """Return the id of the event with this number if a range ends there and the id is known."""
+        spans = self._spans
+        if not spans or number > spans[-1][1]:
             return None
-        low = bisect_right(lasts, first - 2)  # the first range that touches or lies above
-        high = bisect_right(firsts, last + 1)  # the first range that lies wholly above
+        index = bisect_right(spans, number, key=_last_of) - 1
+        return spans[index][2] if index >= 0 and spans[index][1] == number else None
+
+    def add(self, first: int, last: int, head: EventId | None = None) -> Range | None:
+        """Count a range as seen, `head` being its last event; return the range that was given up for it."""
+        spans = self._spans
+        if spans and first == spans[-1][1] + 1:
+            spans[-1] = spans[-1][0], last, head
+            return None
+        low = bisect_right(spans, first - 2, key=_last_of)  # the first range that touches or lies above
+        high = bisect_right(spans, last + 1, key=_first_of)  # the first range that lies wholly above
         if low < high:
-            first, last = min(first, firsts[low]), max(last, lasts[high - 1])
-        firsts[low:high] = [first]
-        lasts[low:high] = [last]
-        if len(firsts) <= self._capacity:
+            first = min(first, spans[low][0])
+            if spans[high - 1][1] >= last:
+                _, last, head = spans[high - 1]
+        spans[low:high] = [(first, last, head)]
+        if len(spans) <= self._capacity:
             return None
-        lost = (firsts.pop(0), lasts.pop(0))
+        lost = spans.pop(0)[:2]
         self.floor = max(self.floor, lost[1] + 1)
         return lost
 
@@ -189,12 +211,14 @@ class SeenRanges:
         """Return the parts of a range that were not seen, lowest first."""
         holes: list[Range] = []
         at = max(first, self.floor)
-        for start in range(max(0, bisect_right(self._firsts, at) - 1), len(self._firsts)):
-            if self._firsts[start] > last:
+        spans = self._spans
+        for index in range(max(0, bisect_right(spans, at, key=_first_of) - 1), len(spans)):
+            begins, ends, _ = spans[index]
+            if begins > last:
                 break
-            if self._firsts[start] > at:
-                holes.append((at, self._firsts[start] - 1))
-            at = max(at, self._lasts[start] + 1)
+            if begins > at:
+                holes.append((at, begins - 1))
+            at = max(at, ends + 1)
         if at <= last:
             holes.append((at, last))
         return holes
@@ -209,13 +233,13 @@ class Chain:
 
     __slots__ = (
         "_early",
-        "_edges",
         "announced",
         "author",
         "base",
         "device",
         "held",
         "is_passed",
+        "key",
         "moments",
         "news",
         "next",
@@ -228,6 +252,7 @@ class Chain:
     def __init__(self, author: AuthorId, device: DeviceId, base: int, capacity: int) -> None:
         self.author = author
         self.device = device
+        self.key: ChainKey = author + device
         self.base = base
         """The first number that is due to us; earlier events were before our time."""
         self.next = base
@@ -250,20 +275,13 @@ class Chain:
         self.moments = Moments()
         """When the rest of the chain was published."""
         self.seen = SeenRanges(capacity)
-        self._early: dict[int, Verified] = {}
-        # The id at the end of each seen range, to check whether the next unit fits. There is one entry for
-        # each range, so it is bounded as the ranges are.
-        self._edges: dict[int, EventId] = {}
-
-    @property
-    def key(self) -> ChainKey:
-        """The ids of author and device, joined."""
-        return self.author + self.device
+        self._early: dict[int, Verified] | None = None
+        """Units that came too early, if there are any."""
 
     @property
     def early(self) -> int:
         """The number of units that arrived too early and wait."""
-        return len(self._early)
+        return len(self._early or ())
 
     def restore(self, first: int, last: int, head: EventId) -> None:
         """Begin with the part that the log holds; `head` may be unknown."""
@@ -271,9 +289,7 @@ class Chain:
         self.next = last + 1
         self.restored = last
         self.is_passed = not head
-        self.seen.add(first, last)
-        if head:
-            self._edges[last] = head
+        self.seen.add(first, last, head or None)
 
     def rebase(self, first: int) -> list[Verified]:
         """Skip what is below `first`: it is lost or not due to us. Return the units whose turn has come."""
@@ -316,16 +332,13 @@ class Chain:
         """
         if self.seen.touches(first, last):
             raise InvalidEvent(Reason.FORKED_CHAIN, f"{first} to {last} overlaps what was seen")
-        before = self._edges.get(first - 1)
+        before = self.seen.head_at(first - 1)
         if before is not None and before != verified.unit.prev:
             raise InvalidEvent(Reason.FORKED_CHAIN, f"{first} does not follow the {first - 1} that was seen")
-        self._edges.pop(first - 1, None)
-        self._edges[last] = verified.head
         floor = self.seen.floor
-        lost = self.seen.add(first, last)
+        lost = self.seen.add(first, last, verified.head)
         if lost is None:
             return None
-        self._edges.pop(lost[1], None)
         # The range that was seen is no loss; the gap before it is, since it counts as seen from now on.
         lowest = max(self.base, floor)
         return (lowest, lost[0] - 1) if lowest < lost[0] else None
@@ -337,6 +350,8 @@ class Chain:
         """
         if first != self.next or self.held:
             if first >= self.next:
+                if self._early is None:
+                    self._early = {}
                 self._early[first] = verified
             return []
         self.next = last + 1
@@ -350,7 +365,6 @@ class Chain:
 
     def forgo(self, first: int, last: int) -> list[Verified]:
         """Stop waiting for a range; return the units whose turn has come."""
-        self._edges.pop(first - 1, None)
         if last >= self.seen.floor:
             self.seen.add(first, last)
         if first <= self.next <= last:
@@ -365,7 +379,7 @@ class Chain:
 
     def _due(self) -> list[Verified]:
         due: list[Verified] = []
-        if self.held:
+        if self.held or not self._early:
             return due
         while (unit := self._early.pop(self.next, None)) is not None:
             due.append(unit)

@@ -18,8 +18,10 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from linnet.core.effects import Send
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.limits import LARGEST_COUNT
+from linnet.core.messages import Message
 from linnet.core.timers import TopicTimer
 from linnet.delivery.messages import MAX_HOPS, Data
 from linnet.event.event import Unverified, Verified
@@ -129,6 +131,7 @@ class Flood:
         introduced: Data | None = None
         head, short, seq, events = verified.events[-1].id, unit.device, unit.seq, len(unit.tails)
         size = unit_bytes(unit)
+        effects: list[Send[Message] | Record] = []
         neighbors = self.neighbors if self._routing is None else self._routed(self._routing, sources)
         for peer, neighbor in neighbors.items():
             if peer in sources:
@@ -138,8 +141,10 @@ class Flood:
             else:
                 neighbor.devices[device] = card
                 message = introduced = introduced or Data(unit, hops, age_us, sent_us, card)
-            out.send(peer, message)
-            out.record(Record(Kind.SENT, self._topic, head, short, seq, events, peer, hops, size))
+            effects.append(Send(peer, message))
+            effects.append(Record(Kind.SENT, self._topic, head, short, seq, events, peer, hops, size))
+        if effects:
+            out.extend(effects)
 
     def _routed(self, routing: Routing, sources: tuple[PeerId, ...]) -> dict[PeerId, Neighbor]:
         served = {peer: each for peer, each in self.neighbors.items() if each.is_served}

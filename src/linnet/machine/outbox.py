@@ -79,11 +79,11 @@ class TopicNotice(InPlaceNotice, frozen=True, gc=False):
 class Outbox:
     """The effects of one node, in the order in which its machines asked for them."""
 
-    __slots__ = ("_effects", "_notices", "committed")
+    __slots__ = ("_effects", "committed", "notices")
 
     def __init__(self) -> None:
         self._effects: list[Effect] = []
-        self._notices: list[tuple[int, Notice]] = []
+        self.notices: list[tuple[int, Notice]] = []
         """Each notice, with the number of effects that were asked for before it."""
         self.committed = Committed(self)
         """Takes effects for after the commit of all that was written to the store so far."""
@@ -134,11 +134,15 @@ class Outbox:
 
     def notify(self, notice: Notice) -> None:
         """Give a notice to another part of this node, after the handler that is running now."""
-        self._notices.append((len(self._effects), notice))
+        self.notices.append((len(self._effects), notice))
 
     def add(self, effect: Effect) -> None:
         """Add an effect that has no method of its own here: a probe, an announcement, a meeting."""
         self._effects.append(effect)
+
+    def extend(self, effects: Iterable[Promise]) -> None:
+        """Add several effects: whoever makes many at once saves a call for each."""
+        self._effects.extend(effects)
 
     def take(self) -> list[Effect]:
         """Take all effects so far, in order, without the notices."""
@@ -149,7 +153,7 @@ class Outbox:
         """Take all effects since a mark, with the notices in their places."""
         done, told = since
         said: list[Effect | Notice] = []
-        for before, notice in self._notices[told:]:
+        for before, notice in self.notices[told:]:
             said += self._effects[done:before]
             said.append(notice)
             done = max(done, before)
@@ -159,31 +163,26 @@ class Outbox:
 
     def mark(self) -> tuple[int, int]:
         """Return the present size of the outbox, for `forget_since` and `take_said`."""
-        return len(self._effects), len(self._notices)
+        return len(self._effects), len(self.notices)
 
     def has_told_since(self, mark: tuple[int, int]) -> bool:
         """Return whether a notice was added since a mark."""
-        return len(self._notices) > mark[1]
+        return len(self.notices) > mark[1]
 
     def forget_since(self, mark: tuple[int, int]) -> None:
         """Drop all that was added since a mark, since its handler could not finish."""
         effects, notices = mark
         del self._effects[effects:]
-        del self._notices[notices:]
-
-    @property
-    def has_notices(self) -> bool:
-        """Whether there are notices."""
-        return bool(self._notices)
+        del self.notices[notices:]
 
     def take_notices(self) -> list[Notice]:
         """Take all notices, in order."""
-        notices, self._notices = self._notices, []
+        notices, self.notices = self.notices, []
         return [notice for _, notice in notices]
 
     def clear(self) -> None:
         """Drop everything: the input has failed."""
-        self._effects, self._notices = [], []
+        self._effects, self.notices = [], []
 
 
 class Committed:

@@ -76,12 +76,24 @@ class Router:
 
     def message(self, peer: PeerId, message: Message, now: float) -> None:
         """Pass a peer's message to its handler."""
+        if isinstance(message, TopicMessage):
+            self.topic_message(peer, message, message.topic, now)
+            return
         route = self.table.messages[type(message)]
-        part, handle = self.parts[route.place], route.handle
-        if route.others and isinstance(message, TopicMessage):
-            part, handle = self._holder(route, message.topic)
+        route.handle(self.parts[route.place], peer, message, now)
+        if self.out.notices:
+            self.pass_on_notices(now)
+
+    def topic_message(self, peer: PeerId, message: Message, topic: TopicId, now: float) -> None:
+        """Pass a peer's message about a topic to the part that holds the topic."""
+        route = self.table.messages[type(message)]
+        place, handle, others = route  # A named tuple's attributes are slow, and each event comes by here.
+        part = self.parts[place]
+        if others and topic not in part.own_topics:
+            part, handle = self._holder(route, topic)
         handle(part, peer, message, now)
-        self.pass_on_notices(now)
+        if self.out.notices:
+            self.pass_on_notices(now)
 
     def timer(self, timer: Timer, now: float) -> None:
         """Pass a timer that has run out to its handler."""
@@ -111,7 +123,7 @@ class Router:
     def pass_on_notices(self, now: float) -> None:
         """Pass notices to their handlers, also those that these give, until none is left."""
         out = self.out
-        while out.has_notices:
+        while out.notices:
             later: list[Notice] = []
             for said in out.take_said():
                 if isinstance(said, InPlaceNotice):

@@ -104,19 +104,20 @@ class Peer:
 
     def handle(self, event: Input, now: float) -> list[Effect]:
         """Apply one input; the caller performs the effects, in order. An input that fails has no effect."""
+        out = self._out
         try:
+            if isinstance(event, Received) and type(event.message) is Data and event.peer != self._ours:
+                # This is by far the most frequent input, and nearly all of its effects go to the driver.
+                self._receive(event.peer, event.message, now)
+                asked = out.take()
+                return asked if self._outgoing.is_plain(asked) else self._outgoing.resolve(asked, now)
             return self._handle(event, now)
         except BaseException:
-            self._out.clear()
+            out.clear()
             raise
 
     def _handle(self, event: Input, now: float) -> list[Effect]:
         out, outgoing = self._out, self._outgoing
-        if isinstance(event, Received) and type(event.message) is Data and event.peer != self._ours:
-            # This is by far the most frequent input, and nearly all of its effects go to the driver.
-            self._receive(event.peer, event.message, now)
-            asked = out.take()
-            return asked if outgoing.is_plain(asked) else outgoing.resolve(asked, now)
         self._apply(event, now)
         effects = outgoing.resolve(out.take(), now)
         self._tell_damage(now)
@@ -160,7 +161,9 @@ class Peer:
     def _receive(self, peer: PeerId, message: Message, now: float) -> None:
         if type(message) is Data:
             self._links.clocks.heard(peer, message.sent_us, now)
-        elif not all(self._links.spend(peer, now) for _ in range(message.cost)):
+            self._router.topic_message(peer, message, message.unit.topic, now)
+            return
+        if not all(self._links.spend(peer, now) for _ in range(message.cost)):
             note = "more messages than allowed"
             self._out.record(Record(Kind.REJECTED, peer=peer, reason=Reason.FLOODING, note=note))
             self._out.hang_up(peer, Reason.FLOODING)

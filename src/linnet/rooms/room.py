@@ -156,7 +156,7 @@ class Room(Parts):
 
     def _handle_notices(self, now: float) -> None:
         """Act on notices of the relay client; the effects of each take the place of the notice."""
-        if not self.out.has_notices:
+        if not self.out.notices:
             return
         for said in self.out.take_said():
             if isinstance(said, RelayNotice):

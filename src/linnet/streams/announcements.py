@@ -48,11 +48,17 @@ class _Told(Struct, eq=False):
     rounds: int = 0
 
 
+def _joined(place: ChainPlace) -> ChainKey:
+    return place.author + place.device
+
+
 class Unheard:
     """Tracks the chains that neighbours of one stream were told about and have not shown in their heads."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, key_of: Callable[[ChainPlace], ChainKey] = _joined) -> None:
+        """`key_of` may return a key that is kept anyway, in place of an equal one."""
         self._most = most
+        self._key_of = key_of
         self._told: dict[PeerId, dict[ChainKey, _Told]] = {}
         self._shown: dict[PeerId, dict[ChainKey, int]] = {}
         """What neighbours showed before we told them: they will not show it a second time."""
@@ -65,7 +71,7 @@ class Unheard:
         shown = self._shown.pop(peer, {})
         lacking = self._told.get(peer, {})
         for place in places:
-            key = place.author + place.device
+            key = self._key_of(place)
             if shown.get(key, -1) >= place.last:
                 continue
             known = lacking.get(key)
@@ -83,7 +89,7 @@ class Unheard:
         lacking = self._told.get(peer, {})
         early = self._shown.setdefault(peer, {})
         for place in places:
-            key = place.author + place.device
+            key = self._key_of(place)
             known = lacking.get(key)
             if known is not None and place.last >= known.last:
                 del lacking[key]
@@ -161,7 +167,7 @@ class Announcements:
         """When we first told anybody anything; what the log held when the stream was opened is older."""
         self._news = 0
         self._is_armed = False
-        self._unheard = Unheard(context.config.max_chains)
+        self._unheard = Unheard(context.config.max_chains, ingest.key_of)
         self._is_counting = False
 
     @property

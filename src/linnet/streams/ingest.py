@@ -121,6 +121,12 @@ class Ingest:
         chain = self.chains.get(unit.author + unit.device)
         return chain is not None and chain.seen.covers(unit.seq, unit.seq + len(unit.tails) - 1)
 
+    def key_of(self, place: ChainPlace) -> ChainKey:
+        """Return the key of a place's chain: the chain's own one if we know it, so that it is kept once."""
+        key = place.author + place.device
+        chain = self.chains.get(key)
+        return key if chain is None else chain.key
+
     def check(self, unit: Unverified, card: Card | None, now: float | None) -> tuple[Verified, Card]:
         """Verify a unit by its device's card; raises a `RemoteError` if the unit cannot be used.
 

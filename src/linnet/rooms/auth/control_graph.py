@@ -48,6 +48,7 @@ NO_TOPIC = TopicId(bytes(32))
 """The topic of a create event, which cannot name itself."""
 
 _WORLDS = 8
+_STATES = 1024
 _VIEWS = 64
 _FACTS = 1024
 _REJECTED = 10_000
@@ -81,6 +82,7 @@ class ControlDag:
         self._whole = World(self._steps, 0)
         self._worlds: LruCache[int, World] = LruCache(_WORLDS)
         self._rejected: LruCache[EventId, Refusal] = LruCache(max_rejected)
+        self._states: LruCache[tuple[EventId, ...], State] = LruCache(_STATES)
         self._views: LruCache[int, View] = LruCache(_VIEWS)
         self._examined: LruCache[EventId, Fact | Refusal] = LruCache(_FACTS)
 
@@ -164,8 +166,16 @@ class ControlDag:
         return self._whole.tops(left)
 
     def state_at(self, heads: Sequence[EventId]) -> State:
-        """Return the state that holds after these events, all of which are in the DAG."""
-        return self._world(self._past.union(heads)).state_at(heads)
+        """Return the state that holds after these events, all of which are in the DAG.
+
+        What comes later changes nothing in it, so it is remembered: most events name the same heads.
+        """
+        named = tuple(heads)
+        state = self._states.get(named)
+        if state is None:
+            state = self._world(self._past.union(named)).state_at(named)
+            self._states.put(named, state)
+        return state
 
     def view(self, state: State | None = None) -> View:
         """Return a view of a state: of the current one, if none is given."""
@@ -334,8 +344,6 @@ def _founding(create: Event) -> Fact:
 
 Ask = Callable[[Fact, State], Refusal | None]
 """A function that returns None if a state allows an event, else the refusal."""
-
-_STATES = 1024
 
 
 class Step(Struct, frozen=True, gc=False):
