@@ -105,7 +105,7 @@ class _Link(Struct, eq=False):
 class PeerClocks:
     """For each linked peer, how far its clock was ahead of ours when it last told the time.
 
-    Each event and each answer to a ping tells it. For `linnet doctor`, never for a decision.
+    Each answer to a ping tells it. For `linnet doctor`, never for a decision.
     """
 
     def __init__(self) -> None:

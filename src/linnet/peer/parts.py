@@ -7,6 +7,7 @@ node does not have.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from random import Random
 from typing import TypeAlias, get_args
 
@@ -360,31 +361,17 @@ def _content_status(content: Content | None) -> ContentStatus | None:
     return ContentStatus(scout.subscriptions, len(scout.table), held, scout.arrivals)
 
 
-Reject: TypeAlias = Callable[[PeerId, Message], None]
-
-
 class Absent:
     """The messages and commands for which this node has no part, and the answers to them."""
 
     def __init__(self, parts: Parts) -> None:
         self._out: Outbox = parts.out
         self._is_proxy = parts.edge.is_ours
-        self.messages: dict[type, Reject] = {}
-        self.commands: dict[type, str] = {}
+        self.messages = _rejects_without(
+            *(part is not None for part in (parts.content, parts.kademlia, parts.tracker, parts.trackerless))
+        )
+        self.commands = _refusals("" if parts.content is not None else parts.content_refusal)
         """The reason for which each command is declined."""
-        if parts.content is None:
-            self._leave_out((ContentMessage, FastMessage), self._reject_content)
-            commands = {*members(ContentCommand), *members(FastCommand)} - {Consumed, Unsubscribe}
-            self.commands = dict.fromkeys(commands, parts.content_refusal)
-        if parts.kademlia is None:
-            self._leave_out((KademliaMessage,), self._reject_kademlia)
-        if parts.tracker is None:
-            self._leave_out((TrackerMessage,), self._ignore_join)
-        if parts.trackerless is None:
-            self._leave_out((TrackerlessMessage,), self._ignore_gossip)
-
-    def _leave_out(self, unions: tuple[object, ...], reject: Reject) -> None:
-        self.messages.update((kind, reject) for union in unions for kind in members(union))
 
     def _reject_content(self, peer: PeerId, message: Message) -> None:
         self._reject(peer, message, "this node does not take part in content")
@@ -412,3 +399,28 @@ def members(union: object) -> Iterator[type]:
             yield kind
         else:
             yield from members(kind)
+
+
+Reject: TypeAlias = Callable[[Absent, PeerId, Message], None]
+
+
+@cache
+def _rejects_without(content: bool, kademlia: bool, tracker: bool, trackerless: bool) -> dict[type, Reject]:
+    """Return who answers messages to parts that are not there; nodes that lack the same ones share it."""
+    rejects: dict[type, Reject] = {}
+    for is_there, unions, reject in (
+        (content, (ContentMessage, FastMessage), Absent._reject_content),
+        (kademlia, (KademliaMessage,), Absent._reject_kademlia),
+        (tracker, (TrackerMessage,), Absent._ignore_join),
+        (trackerless, (TrackerlessMessage,), Absent._ignore_gossip),
+    ):
+        if not is_there:
+            rejects |= {kind: reject for union in unions for kind in members(union)}
+    return rejects
+
+
+@cache
+def _refusals(why: str) -> dict[type, str]:
+    """Return the commands to content with the reason why they are declined; none if there is no reason."""
+    commands = {*members(ContentCommand), *members(FastCommand)} - {Consumed, Unsubscribe}
+    return dict.fromkeys(commands, why) if why else {}

@@ -160,7 +160,6 @@ class Peer:
 
     def _receive(self, peer: PeerId, message: Message, now: float) -> None:
         if type(message) is Data:
-            self._links.clocks.heard(peer, message.sent_us, now)
             self._router.topic_message(peer, message, message.unit.topic, now)
             return
         if not all(self._links.spend(peer, now) for _ in range(message.cost)):
@@ -169,7 +168,7 @@ class Peer:
             self._out.hang_up(peer, Reason.FLOODING)
             return
         if (reject := self._absent.messages.get(type(message))) is not None:
-            reject(peer, message)
+            reject(self._absent, peer, message)
         else:
             self._router.message(peer, message, now)
 
