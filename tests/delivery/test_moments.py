@@ -52,11 +52,12 @@ def test_nothing_said_since_is_left_out_and_the_latest_are_exact(steps: list[int
         assert found == exact
 
 
-def test_it_stays_small() -> None:
+@pytest.mark.parametrize("heard", [True, False])
+def test_it_stays_small(heard: bool) -> None:
     moments = Moments()
     for number in range(10_000):
-        moments.note(number, float(number))
-    assert len(moments._firsts) <= MOST_MOMENTS
+        moments.note(number, float(number), heard=heard)
+    assert len(moments._parts) <= MOST_MOMENTS
     assert (moments.since(0.0), moments.since(9_999.0)) == (0, 9_999)
 
 

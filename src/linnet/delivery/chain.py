@@ -18,7 +18,8 @@ event is new: an application that is handed too much can see that, one that lack
 from __future__ import annotations
 
 from bisect import bisect_right
-from operator import itemgetter, or_
+from math import inf
+from operator import itemgetter
 
 from linnet.core.errors import InvalidEvent
 from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId
@@ -37,21 +38,38 @@ Answer = tuple[PeerId, int, int, int, float]
 """A peer, the first number that it knows, the first since a moment, the last, and that moment."""
 
 
+_Part = tuple[int, float, bool]
+"""The first number of a part, when its latest event was published, and whether we received it live."""
+_first_of, _last_of = itemgetter(0), itemgetter(1)
+
+
 class Moments:
     """Parts of a chain: the first number of each, and when the latest event of the part was published."""
 
-    # Tuples, because most chains have one part: an empty one costs nothing, and the collector skips them.
-    __slots__ = ("_answers", "_at", "_firsts", "_floor", "_heard")
+    __slots__ = ("_answers", "_at", "_earlier", "_first", "_floor", "_heard")
 
     def __init__(self) -> None:
-        self._firsts: tuple[int, ...] = ()
-        self._at: tuple[float, ...] = ()
-        self._heard: tuple[bool, ...] = ()
-        """For each part, whether we received it live."""
+        # The latest part has slots of its own, because most chains have no other.
+        self._first = -1
+        self._at = -inf
+        self._heard = False
+        self._earlier: list[_Part] | None = None
         self._floor: tuple[int, float] | None = None
         """A number, and the time before which nothing from that number on was published."""
         self._answers: tuple[Answer, ...] = ()
         """The latest answer of each peer, the latest of all last."""
+
+    @property
+    def _parts(self) -> list[_Part]:
+        """All parts, in the order of the chain."""
+        if self._first < 0:
+            return []
+        return [*(self._earlier or ()), (self._first, self._at, self._heard)]
+
+    @_parts.setter
+    def _parts(self, parts: list[_Part]) -> None:
+        self._first, self._at, self._heard = parts.pop()
+        self._earlier = _bound_parts(parts) or None
 
     def note(self, first: int, at: float, *, heard: bool = False, now: float | None = None) -> None:
         """Note when the events from this number on, up to the next noted one, were published.
@@ -60,27 +78,28 @@ class Moments:
         Unless the events were received live, the time is another node's word, and it cannot be true if it
         lies before what is known. Then nobody knows, and they may have been published just now.
         """
-        firsts, times, live = self._firsts, self._at, self._heard
-        index = len(firsts)
-        if heard and not index:
-            self._firsts, self._at, self._heard = (first,), (at,), (True,)
+        if heard and first > self._first and at >= self._at:  # the common case by far
+            if self._first >= 0:
+                earlier = self._earlier or []
+                earlier.append((self._first, self._at, self._heard))
+                self._earlier = _bound_parts(earlier)
+            self._first, self._at, self._heard = first, at, True
             return
-        if index and first <= firsts[-1]:
-            index = bisect_right(firsts, first)
-            if index and firsts[index - 1] == first:
-                return
+        parts = self._parts
+        index = bisect_right(parts, first, key=_first_of)
+        if index and parts[index - 1][0] == first:
+            return
         if not heard:
-            at = self._believed(first, index, at, now)
-        if index < len(times):
-            at = min(at, times[index])
-        earlier = times[:index]
-        if index and earlier[-1] > at:
-            earlier = tuple([min(each, at) for each in earlier])
-        self._firsts = (*firsts[:index], first, *firsts[index:])
-        self._at = (*earlier, at, *times[index:])
-        self._heard = (*live[:index], heard, *live[index:])
-        if len(self._firsts) > MOST_MOMENTS:
-            self._put_together()
+            at = self._believed(first, parts[:index], at, now)
+        if index < len(parts):
+            at = min(at, parts[index][1])
+        for place in range(index - 1, -1, -1):
+            begins, late, live = parts[place]
+            if late <= at:
+                break
+            parts[place] = begins, at, live
+        parts.insert(index, (first, at, heard))
+        self._parts = parts
 
     def not_before(self, first: int, at: float) -> None:
         """Note that the events from this number on were published at this time or later."""
@@ -97,34 +116,39 @@ class Moments:
         moments = [moment for _, _, first, _, moment in words if first <= number]
         return max(moments) if moments and 2 * len(moments) >= len(words) else None
 
-    def _believed(self, first: int, index: int, at: float, now: float | None) -> float:
+    def _believed(self, first: int, before: list[_Part], at: float, now: float | None) -> float:
         """Return a time that another node states, or a later one if that cannot be true."""
         promised, floor = self._promised(first), self._floor
         bound = at if promised is None else promised
         if floor is not None and floor[0] <= first:
             bound = max(bound, floor[1])
-        before = zip(reversed(self._at[:index]), reversed(self._heard[:index]), strict=True)
-        bound = max(bound, next((time for time, heard in before if heard), at))
+        bound = max(bound, next((time for _, time, heard in reversed(before) if heard), at))
         if at >= bound - SLACK:
             return max(at, bound)
         return bound if now is None else max(bound, now)
 
     def since(self, moment: float) -> int | None:
         """Return the first number that may have been published at this time or later, if any."""
-        return next((first for first, at in zip(self._firsts, self._at, strict=True) if at >= moment), None)
+        return next((first for first, at, _ in self._parts if at >= moment), None)
 
     def at(self, number: int) -> float | None:
         """Return the latest time at which this event was published; None if that is not known."""
-        index = bisect_right(self._firsts, number) - 1
-        return None if index < 0 else self._at[index]
+        if 0 <= self._first <= number:
+            return self._at
+        parts = self._parts
+        index = bisect_right(parts, number, key=_first_of) - 1
+        return None if index < 0 else parts[index][1]
 
-    def _put_together(self) -> None:
-        """Merge parts in the older half. A merged part has its latest event's time: in doubt it is due."""
-        older = MOST_MOMENTS // 2
-        times, heard = self._at[:older], self._heard[:older]
-        self._firsts = (*self._firsts[:older:2], *self._firsts[older:])
-        self._at = (*map(max, times[::2], times[1::2]), *self._at[older:])
-        self._heard = (*map(or_, heard[::2], heard[1::2]), *self._heard[older:])
+
+def _bound_parts(earlier: list[_Part]) -> list[_Part]:
+    """Merge the older half if there are too many. A merged part has its latest event's time: in doubt it is
+    due."""
+    if len(earlier) < MOST_MOMENTS:
+        return earlier
+    older = MOST_MOMENTS // 2
+    pairs = zip(earlier[:older:2], earlier[1:older:2], strict=True)
+    merged = [(one[0], max(one[1], other[1]), one[2] or other[2]) for one, other in pairs]
+    return [*merged, *earlier[older:]]
 
 
 Range = tuple[int, int]
@@ -133,7 +157,6 @@ Range = tuple[int, int]
 
 _Span = tuple[int, int, EventId | None]
 """A seen range, and the id of its last event if that is known."""
-_first_of, _last_of = itemgetter(0), itemgetter(1)
 
 
 class SeenRanges:

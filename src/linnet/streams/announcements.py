@@ -41,7 +41,7 @@ LAST_ROUND = 16
 """The round after which we stop telling it: it is not interested, or rejects the events."""
 
 
-class _Told(Struct, eq=False):
+class _Told(Struct, eq=False, gc=False):
     """How far a neighbour was told that a chain goes, and for how many rounds it has not shown that."""
 
     last: int
