@@ -8,9 +8,11 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (100, int(sys.argv[1])))
 from linnet.core.errors import LocalError
 from linnet.node.config import NodeConfig
-from linnet.node.descriptors import needed, raise_limit, told
-raise_limit(NodeConfig())
+from linnet.node.descriptors import fit_to_limit, needed, raise_limit, told
+raise_limit()
 print(needed(NodeConfig()), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+fitted = fit_to_limit(NodeConfig())
+print(needed(fitted), fitted == NodeConfig(), fitted.links.max_links)
 try:
     print(told(NodeConfig()))
 except LocalError as error:
@@ -25,16 +27,22 @@ def _with_limit(hard: int) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_the_limit_is_raised_as_far_as_it_is_needed() -> None:
-    numbers, told = _with_limit(8192)
+def test_a_system_that_allows_enough_changes_nothing() -> None:
+    numbers, fitted, told = _with_limit(8192)
     needed, soft = numbers.split()
-    assert needed == soft
+    assert soft == "8192"
+    assert fitted == f"{needed} True 4096"
     assert told == f"{needed} may be needed, 8192 are allowed"
 
 
-def test_a_system_that_allows_less_is_named() -> None:
-    numbers, told = _with_limit(2000)
+def test_on_a_system_that_allows_less_a_node_takes_fewer_links_and_doctor_names_it() -> None:
+    numbers, fitted, told = _with_limit(1000)
     needed, soft = map(int, numbers.split())
-    assert soft == 2000
-    assert told.startswith(f"wrong: {needed} may be needed, but the system allows 2000; ")
-    assert told.endswith(f"set links.max_links to {2000 - (needed - 4096)}")
+    assert soft == 1000
+    fits, unchanged, links = fitted.split()
+    assert int(fits) <= 1000
+    assert (unchanged, int(links) > 500) == ("False", True)
+    assert told == (
+        f"wrong: {needed} may be needed, but the system allows 1000, enough for {links} links; "
+        f"raise the limit (ulimit -Hn), or set links.max_links to {links}"
+    )

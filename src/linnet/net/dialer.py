@@ -37,6 +37,7 @@ class Dialer:
     def __init__(self, transports: Sequence[Transport], config: NetConfig) -> None:
         self._transports = transports
         self._config = config
+        self._sockets = asyncio.Semaphore(config.max_dials)
 
     async def reach(self, peer: PeerId, hints: Iterable[str]) -> Connection:
         """Return a connection to the holder of this key, at the first address that shows it.
@@ -95,7 +96,8 @@ class Dialer:
 
     async def _attempt(self, peer: PeerId, place: str) -> Connection | LinkFailure:
         try:
-            return await find_transport(place, self._transports).dial(place, peer)
+            async with self._sockets:
+                return await find_transport(place, self._transports).dial(place, peer)
         except LinkFailure as failure:
             return failure
 

@@ -27,6 +27,7 @@ from linnet.core.ids import PeerId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp, Met, NotMet, Probed
 from linnet.core.reasons import Reason
 from linnet.identity.keys import SigningKey
+from linnet.net.admission import Admission
 from linnet.net.config import NetConfig
 from linnet.net.dialer import Dialer
 from linnet.net.failure import LinkFailure
@@ -95,7 +96,7 @@ class LinkTable:
         self._ending: dict[Link, None] = {}
         self._dials: dict[PeerId, _Dial] = {}
         self._waiting: dict[PeerId, FrameStream] = {}
-        self._strangers = 0
+        self._admission = Admission(config.max_handshakes)
         self._closing = False
         self._listeners: list[TransportListener] = []
 
@@ -267,12 +268,11 @@ class LinkTable:
 
     def _accept(self, incoming: Incoming) -> None:
         origin = incoming.remote_address
-        if self._strangers >= self._config.max_handshakes:
-            incoming.refuse()
-            self._reject(Reason.TOO_MANY_LINKS, f"{origin}: {self._strangers} others are being served")
-            return
-        self._strangers += 1
+        greediest = self._admission.make_room()
+        if greediest is not None:
+            self._reject(Reason.TOO_MANY_LINKS, f"{greediest}: its oldest stranger made room for another")
         task = self._owner.spawn(self._welcome(incoming), f"welcome {origin}")
+        self._admission.serve(task, origin)
         # A task that is cancelled before its first step never gets to close anything.
         task.add_done_callback(lambda _: incoming.refuse())
 
@@ -299,8 +299,6 @@ class LinkTable:
             raise
         else:
             self._add_link(client.peer, client.hello, False, stream)
-        finally:
-            self._strangers -= 1
 
     async def _check_client(self, stream: FrameStream) -> Client:
         shown = stream.connection.local_key

@@ -216,7 +216,10 @@ def _closed_on_error(connection: TlsConnection) -> Iterator[None]:
 async def open_socket(address: Address) -> socket.socket:
     """Open a TCP connection to an IP address."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    opened = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        opened = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise LinkFailure(Reason.TOO_MANY_LINKS, f"{address}: the system gives no socket: {error}") from error
     try:
         opened.setblocking(False)
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

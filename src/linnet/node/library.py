@@ -51,6 +51,7 @@ from linnet.node.batching import Batching
 from linnet.node.config import NodeConfig, lan_config, peer_config
 from linnet.node.config_problems import check_start
 from linnet.node.content import ContentAnswers
+from linnet.node.descriptors import fit_to_limit
 from linnet.node.devices import DeviceAnswers
 from linnet.node.facade import NodeFacade
 from linnet.node.home import Home, held, home_path, init, new_card, open_home
@@ -299,7 +300,7 @@ class Node(NodeFacade):
     def _read_home(self, stack: contextlib.ExitStack | contextlib.AsyncExitStack) -> Home | None:
         """Set our identity and configuration, from the home or new; return the home."""
         if self._home_path is None:
-            self.config = NodeConfig() if self._given_config is None else self._given_config
+            self.config = fit_to_limit(NodeConfig() if self._given_config is None else self._given_config)
             check_start(self.config)
             self.identity = _new_identity(self.clock.now(), self.config.node.label)
             return None
@@ -308,7 +309,7 @@ class Node(NodeFacade):
             init(path, self.clock.now(), self._given_config)
         opened = open_home(path, self.clock.now())
         stack.enter_context(held(opened.home))
-        self.config = opened.config if self._given_config is None else self._given_config
+        self.config = fit_to_limit(opened.config if self._given_config is None else self._given_config)
         check_start(self.config)
         self.identity = opened.identity
         return opened.home

@@ -59,8 +59,8 @@ async def _run_node(
     stop = asyncio.Event()
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(_signals(stop))
+        raise_limit()
         node = await stack.enter_async_context(Node(home_path(home), config))
-        raise_limit(node.config)
         section = node.config.control
         if node.home is not None and section.enabled:
             app, path = Control(node, stop.set).app(), node.home.socket(section)

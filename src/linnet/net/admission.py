@@ -1,0 +1,63 @@
+"""Who is being let in: the strangers that have a connection and have not yet proved a key.
+
+A connection costs a stranger nothing, so all slots may be taken by strangers who say nothing. Then a
+newcomer gets the slot of the stranger that has had it longest, in the network that has most slots. An honest
+node needs a few round trips, and is done long before its turn comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections import Counter
+
+_PREFIX_BITS = {4: 24, 6: 48}
+"""Bits of an address that name the network of one owner, who may have all addresses in it."""
+
+
+def network_of(remote_address: str) -> str:
+    """Return the network of a remote address ``HOST:PORT``; the address itself if it is no IP address."""
+    host = remote_address.rpartition(":")[0].strip("[]").partition("%")[0]
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return remote_address
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return str(ipaddress.ip_network((address, _PREFIX_BITS[address.version]), strict=False))
+
+
+class Admission:
+    """The strangers that are served now, the longest first."""
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        self._served: dict[asyncio.Task[None], str] = {}
+        self._shares: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._served)
+
+    def make_room(self) -> str | None:
+        """Turn away a stranger if all slots are taken; return the network that it came from."""
+        if len(self._served) < self._slots:
+            return None
+        greediest = max(self._shares, key=self._shares.__getitem__)
+        task = next(task for task, network in self._served.items() if network == greediest)
+        self._forget(task)
+        task.cancel()
+        return greediest
+
+    def serve(self, task: asyncio.Task[None], remote_address: str) -> None:
+        """Give a stranger a slot until its task ends."""
+        network = network_of(remote_address)
+        self._served[task] = network
+        self._shares[network] += 1
+        task.add_done_callback(self._forget)
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        network = self._served.pop(task, None)
+        if network is not None:
+            self._shares[network] -= 1
+            if not self._shares[network]:
+                del self._shares[network]
