@@ -9,6 +9,7 @@ from linnet.core.reasons import Reason
 from linnet.machine.commands import Declined, Done
 from linnet.peer.config import LinkConfig, PeerConfig
 from linnet.places.channel.packet import Modifier
+from linnet.places.channel.state_order import StateOrder
 from linnet.places.commands import (
     Admit,
     Announce,
@@ -33,6 +34,7 @@ from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy
 from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.places.world import HINTS, HOST, PlacesWorld
+from linnet.trace.columns import ColumnTrace
 
 
 def test_a_host_announces_and_every_guest_hears_it_and_sees_the_state() -> None:
@@ -48,6 +50,35 @@ def test_a_host_announces_and_every_guest_hears_it_and_sees_the_state() -> None:
     assert len({each.state_hash for each in statuses}) == 1
     assert [each.role for each in statuses] == ["host", "guest", "guest", "guest"]
     assert all(each.missing == 0 for each in statuses)
+
+
+def test_who_speaks_is_told_of_an_operation_that_would_change_nothing() -> None:
+    world = entered_place(1, 6)
+    nonsense = Announce(world.place, "_message", (Modifier("+", "_topic", b"time"),), b"hello")
+    declined = world.obtain(HOST, nonsense, Declined)
+    assert (declined.reason, declined.detail) == (
+        Reason.UNSUPPORTED,
+        "+_topic: + on a variable of this type",
+    )
+
+
+def test_an_operation_that_changes_nothing_is_on_record_and_the_rest_of_the_message_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(StateOrder, "check", lambda *_: None)  # A host of an older version does not check.
+    trace = ColumnTrace()
+    world = PlacesWorld(1, seed=6, trace=trace)
+    world.found(Policy.PUBLIC)
+    world.enter("guest0")
+    given = (Modifier("=", "_topic", b"tea"), Modifier("+", "_topic", b"time"), Modifier("=", "_note", b"x"))
+    message = announced(world, b"hello", *given)
+    world.network.run(world.network.elapsed + 5)
+    objects = world.obtain("guest0", Look(world.place, ""), ObjectsAre).objects
+    assert objects == (("_note", b"x"), ("_topic", b"tea"))
+    reader = world.identities["guest0"].peer
+    rows = [each for each in trace.rows() if each.node == reader and each.reason == Reason.UNSUPPORTED]
+    notes = [each.note for each in rows]
+    assert notes == [f"message {message}: +_topic: + on a variable of this type"]
 
 
 def test_whoever_comes_later_has_the_state_and_not_the_history_of_a_public_place() -> None:

@@ -507,6 +507,7 @@ class Host:
     def _do(self, request: int, command: VoiceCommand, now: float) -> None:
         match command:
             case Announce(_, method, modifiers, body, reset, more):
+                self._parts.order.check(modifiers, reset)
                 if more:
                     self._skip_numbers(now)
                 message, spoken = self.writer().announce(method, modifiers, body, reset, more, now)

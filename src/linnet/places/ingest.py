@@ -21,6 +21,7 @@ from linnet.event.signing import unit_head
 from linnet.identity.cards import Card
 from linnet.machine.outbox import Promise
 from linnet.places.channel.fragment_store import Conflict, Fragments, Mark, New, Row
+from linnet.places.channel.packet import Ignored
 from linnet.places.channel.reassembly import Began, Broken, Finished, Step
 from linnet.places.channel.state_order import Applied, Forked, NotTaken, Outcome, Rebuilt
 from linnet.places.items import Changed
@@ -242,6 +243,8 @@ class Ingest:
         """Hand news to the subscribers, and ask for the state messages that it depends on."""
         parts = self._parts
         for step in steps:
+            if isinstance(step, Began):
+                self._record_ignored(step.message, step.ignored)
             if isinstance(step, Began) and step.header.delta is not None:
                 outcomes = parts.order.offered(
                     step.message, step.header.delta, step.modifiers, step.header.hash
@@ -279,7 +282,8 @@ class Ingest:
         items: list[Changed] = []
         for outcome in outcomes:
             match outcome:
-                case Applied(message, _, changes, _):
+                case Applied(message, _, changes, ignored):
+                    self._record_ignored(message, ignored)
                     items += [Changed(parts.id, message, name, value) for name, value in changes.items()]
                     hashed = parts.order.signed == message
                     parts.fragments.mark(message, Mark.APPLIED | (Mark.HASH if hashed else Mark(0)))
@@ -295,6 +299,13 @@ class Ingest:
                 case _:
                     pass
         self._subscribers.tell_changes(items)
+
+    def _record_ignored(self, message: int, ignored: Iterable[Ignored]) -> None:
+        """Record the operations of a message that changed nothing; the rest of the message counts."""
+        for operation in ignored:
+            modifier = operation.modifier
+            note = f"message {message}: {modifier.operator}{modifier.name}: {operation.detail}"
+            self._parts.record(Kind.REJECTED, None, operation.reason, note[:200])
 
     # Terms.
 

@@ -315,6 +315,16 @@ class StateOrder:
 
     # For the voice, which hashes before it speaks.
 
+    def check(self, modifiers: Iterable[Modifier], reset: bool = False) -> None:
+        """Raise `Refused` if an operation would change nothing, or the state would become too large."""
+        try:
+            ignored = self._state.effect(modifiers, reset or not self.applied).ignored
+        except RemoteError as error:
+            raise Refused(error.reason, error.detail) from error
+        for operation in ignored:
+            modifier = operation.modifier
+            raise Refused(operation.reason, f"{modifier.operator}{modifier.name}: {operation.detail}")
+
     def digest_with(self, modifiers: Iterable[Modifier], reset: bool = False) -> bytes:
         """Return the hash of the state after these modifiers; `Refused` if that state would be too large."""
         state = self._state.copy()
