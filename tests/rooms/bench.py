@@ -55,11 +55,15 @@ class Bench:
     """The machine of ann, who founds a room that others join. Effects are kept until they are looked at."""
 
     def __init__(
-        self, *joined: str, config: RoomsConfig | None = None, rule: JoinRule = JoinRule.INVITE
+        self,
+        *joined: str,
+        config: RoomsConfig | None = None,
+        rule: JoinRule = JoinRule.INVITE,
+        store: MemoryStore | None = None,
     ) -> None:
         self.config = config or RoomsConfig()
         self.now = START
-        self.store = MemoryStore()
+        self.store = store or MemoryStore()
         self.effects: Effects = []
         self._people: dict[str, Identity] = {}
         self._chains: dict[str, tuple[int, EventId | None]] = {}

@@ -159,6 +159,27 @@ def test_a_refusal_by_what_is_silenced_since_is_withdrawn() -> None:
     assert fates(bench, said[0])[bob] is Fate.DELIVERED
 
 
+def test_a_refusal_that_comes_after_the_revocation_of_what_it_was_for_does_not_stay() -> None:
+    """Bob said no before the revocation had reached him, and we had it already."""
+    bench = Bench("bob", "cid", "dan")
+    bench.say(SetLevel(bench.id, 100, person=bench.who("cid").author))
+    bob = bench.who("bob").author
+    said = [bench.say(SendToRoom(bench.id, (body,)))[0] for body in (b"hello", b"again")]
+    heads, control = bench.room.dag.heads, bench.room.control.heads
+    ban = bench.forge("cid", MEMBER, member_key(bob), body_of(Member(Membership.BAN)), deps=heads)
+    device = bench.who("cid").card.device
+    word = revoke(SigningKey.generate(SeededEntropy(1, "identity/cid")), device, 1)
+    revoked = bench.forge(
+        "cid", REVOCATION, device.hex(), body_of(Revoked(word)), deps=heads, control=control
+    )
+    bench.bring("dan", ban, revoked)
+    assert bench.room.control.silenced, "nothing was silenced: this shows nothing"
+    bench.greet("bob")
+    bench.hear("bob", Refused(bench.id, said[0], Reason.SOFT_FAILED, "banned"))
+    bench.bring("bob", bench.forge("bob", deps=(said[1], revoked.head)))
+    assert fates(bench, said[0])[bob] is Fate.DELIVERED
+
+
 def test_that_somebody_does_not_know_us_is_no_refusal() -> None:
     bench = Bench("bob")
     bob = bench.who("bob").author

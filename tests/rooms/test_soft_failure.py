@@ -16,6 +16,7 @@ from linnet.identity.text import Sort, to_text
 from linnet.rooms.commands import ReadRoom, SendToRoom, SetLevel, SetMembership
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.event_types import (
+    GROUP,
     MEMBER,
     POWER,
     RELAY,
@@ -27,6 +28,7 @@ from linnet.rooms.event_types import (
     body_of,
     member_key,
 )
+from linnet.sim.nemesis.open_node import DamageableStore
 from linnet.sim.seeded_random import SeededEntropy
 from linnet.trace.records import Kind, Record
 
@@ -345,3 +347,88 @@ def test_a_control_event_that_waits_for_its_place_is_judged_without_what_is_revo
     assert (bench.room.control.knows(waiting.head), bench.room.dag.knows(waiting.head)) == (True, False)
     bench.bring("dan", missing)
     assert bench.shown()[-1] == waiting.head
+
+
+def test_what_a_revoked_device_took_away_is_given_back_while_its_revocation_has_no_place() -> None:
+    """The revocation counts, and depends on what is still on its way. Bob's word comes in between."""
+    bench = room_of_four()
+    heads, control = bench.room.dag.heads, bench.room.control.heads
+    bench.bring("cid", taking_away(bench, BAN))
+    missing = bench.forge("dan", deps=heads, control=control)
+    word = revocation(bench, "cid", control, deps=(missing.head,))
+    bench.bring("dan", word)
+    assert (bench.room.control.knows(word.head), bench.room.dag.knows(word.head)) == (True, False)
+    said = bench.forge("bob", deps=heads, control=control)
+    bench.bring("dan", said, missing)
+    before = [one for one in bench.shown() if one in (said.head, missing.head, word.head)]
+    bench.restart()
+    bench.ask(ReadRoom(1, bench.id, 0.0, None, state=True))
+    assert said.head in bench.shown()
+    assert before == [said.head, missing.head, word.head], "it was shown only after a restart"
+
+
+def test_an_operation_on_keys_that_is_given_back_is_no_head() -> None:
+    """No event builds on one, before a restart as after it."""
+    bench = room_of_four()
+    heads, control = bench.room.dag.heads, bench.room.control.heads
+    bench.bring("cid", taking_away(bench, BAN))
+    word = revocation(bench, "cid", control, deps=heads)
+    operation = bench.forge("bob", GROUP, deps=heads, control=control)
+    bench.bring("dan", operation)
+    assert not bench.room.memory.is_shown(operation.head)
+    effects = bench.bring("dan", word)
+    assert bench.room.memory.is_shown(operation.head)
+    assert [each.event for each in bench.records(Kind.DELIVERED, effects)] == [word.head]
+    assert operation.head not in bench.room.dag.heads
+    before = bench.room.dag.heads
+    bench.restart()
+    assert bench.room.dag.heads == before
+
+
+@pytest.mark.parametrize("restarts", ["before the revocation", "after it"])
+def test_what_waits_for_damaged_control_events_is_not_judged_before_they_are_back(restarts: str) -> None:
+    """A word of eve, who was put out by right, builds on a control event that the disk has lost."""
+    bench = Bench("bob", "cid", "dan", "eve", store=DamageableStore())
+    bench.say(SetLevel(bench.id, 100, person=bench.who("cid").author))
+    heads, control = bench.room.dag.heads, bench.room.control.heads
+    bench.bring("cid", taking_away(bench, BAN))
+    word = revocation(bench, "cid", control, deps=heads)
+    lost = again(bench, "dan", deps=heads, control=control)
+    bench.bring("dan", lost)
+    bench.say(SetMembership(bench.id, bench.who("eve").author, Membership.BAN))
+    late = bench.forge("eve", deps=heads, control=(lost.head,))
+    first = bench.forge("bob", deps=heads, control=(lost.head,))
+    bench.bring("dan", late, first, *([word] if restarts == "after it" else []))
+    assert late.head not in bench.shown()
+    assert isinstance(bench.store, DamageableStore)
+    bench.store.log.spoil(lost.head)
+    bench.restart()
+    assert late.head in bench.room.memory.held
+    bench.ask(ReadRoom(1, bench.id, 0.0, None, state=True))
+    bench.up("dan")
+    bench.greet("dan")
+    if restarts == "before the revocation":
+        bench.bring("dan", word)
+    bench.bring("dan", lost)
+    assert not bench.room.memory.held
+    assert (first.head in bench.shown(), late.head in bench.shown()) == (True, False)
+
+
+def test_what_was_damaged_and_came_again_is_given_back() -> None:
+    bench = Bench("bob", "cid", "dan", store=DamageableStore())
+    bench.say(SetLevel(bench.id, 100, person=bench.who("cid").author))
+    heads, control = bench.room.dag.heads, bench.room.control.heads
+    bench.bring("cid", taking_away(bench, BAN))
+    word = revocation(bench, "cid", control, deps=heads)
+    said = bench.forge("bob", deps=heads, control=control)
+    bench.bring("dan", said)
+    assert isinstance(bench.store, DamageableStore)
+    bench.store.log.spoil(said.head)
+    bench.restart()
+    bench.ask(ReadRoom(1, bench.id, None, None, state=True))
+    bench.up("dan")
+    bench.greet("dan")
+    bench.bring("dan", said)
+    assert (bench.room.dag.knows(said.head), said.head in bench.shown()) == (True, False)
+    bench.bring("dan", word)
+    assert said.head in bench.shown()

@@ -373,6 +373,27 @@ def test_a_relay_that_learns_of_a_revocation_is_sent_again_what_it_refused() -> 
     assert scene.use.note_silenced(B, 4) == [], "it is no relay of ours"
 
 
+def test_what_a_relay_refused_before_it_learned_of_a_revocation_is_sent_again_if_it_says_so_later() -> None:
+    """It answers a batch when all of it is decided; meanwhile its pages show that it has the revocation."""
+    scene = Scene()
+    scene.use.set_relays([contact(A)], 0.0)
+    scene.link(A)
+    scene.serve(A)
+    scene.use.send_unsent(A, [parcel(1), parcel(2)], False)
+    scene.use.note_silenced(A, 4)
+    refused = RelayOutcome(event_id(1), None, Reason.SOFT_FAILED, ())
+    kept = RelayOutcome(event_id(2), cursor(1), None, ())
+
+    def units(effects: list[Any]) -> list[Any]:
+        promised = [one for each in effects if isinstance(each, AfterCommit) for one in each.effects]
+        sends = [one.message for one in promised if isinstance(one, Send)]
+        return [each.units for each in sends if isinstance(each, RelaySend)]
+
+    assert units(scene.use.handle_taken(A, RelayTaken(ROOM, 1, (refused, kept), None), 1.0)) == [(unit(1),)]
+    assert units(scene.use.handle_taken(A, RelayTaken(ROOM, 2, (refused,), None), 1.0)) == []
+    assert not scene.use.takes(A, event_id(1))
+
+
 class Room:
     """A member that publishes and reads, over links that lose things, with relays that lose more."""
 
