@@ -74,6 +74,7 @@ class ControlDag:
         self._heads: dict[EventId, None] = {create.id: None}
         self._sorted_heads: tuple[EventId, ...] | None = None
         self._current: State | None = None
+        self._silenced: int | None = None
         self._past = Chains(self._control.__getitem__)
         self._past.mask(create.id)
         self._revocations = Revocations(self._past)
@@ -106,12 +107,14 @@ class ControlDag:
     @property
     def today(self) -> World:
         """The room without the events that are silenced today."""
-        return self._world(self._past.everything)
+        return self._world_without(self.silenced)
 
     @property
     def silenced(self) -> int:
         """The events that revocations silence today, as a mask. It changes only when the past does."""
-        return self._revocations.silenced(self._past.everything)
+        if self._silenced is None:
+            self._silenced = self._revocations.silenced(self._past.everything)
+        return self._silenced
 
     def silenced_at(self, heads: Iterable[EventId]) -> int:
         """Return the events that are silenced after these heads, as a mask; ignore unknown heads."""
@@ -284,7 +287,9 @@ class ControlDag:
 
     def _world(self, known: int) -> World:
         """Return the world in which the revocations of a set of events hold."""
-        silenced = self._revocations.silenced(known)
+        return self._world_without(self._revocations.silenced(known))
+
+    def _world_without(self, silenced: int) -> World:
         if not silenced:
             return self._whole
         world = self._worlds.get(silenced)
@@ -302,6 +307,7 @@ class ControlDag:
         self._control[fact.id] = heads
         known = self._past.mask(fact.id)
         self._revocations.add(fact)
+        self._silenced = None
         self._world(known).state_at((fact.id,))
         if fact.kind == RELAY:
             self.relay_keys[fact.place[1]] = None
