@@ -27,7 +27,7 @@ from linnet.rooms.auth.event_auth import Refusal, allowed
 from linnet.rooms.auth.room_state import Fact, StateKey, View, fact_of
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.event_positions import Arrival, Placed, Places, Verdict, causes_of
-from linnet.rooms.event_types import CONTROL_KINDS, RELAY, Relay
+from linnet.rooms.event_types import CONTROL_KINDS, GROUP, RELAY, Relay
 from linnet.rooms.room_store import SOFT
 from linnet.trace.records import Kind, Record
 
@@ -285,9 +285,13 @@ class Intake:
         hidden = [
             (position, event)
             for position, id in sorted((position, id) for id, position in memory.soft.items())
-            if (event := memory.event(id)) is not None
+            if self._dag.knows(id) and (event := memory.event(id)) is not None
         ]
         return [(position, event) for position, event in hidden if self.failure.is_cleared(event)]
+
+    def is_given_back(self, event: Event) -> bool:
+        """Return whether an event that failed softly, and has its place again, is allowed by now."""
+        return bool(self._control.silenced) and self.failure.is_cleared(event)
 
     def is_allowed_now(self, id: EventId) -> bool:
         """Return whether the current state allows a stored event."""
@@ -297,7 +301,8 @@ class Intake:
     def reveal(self, event: Event) -> int:
         """Show an event that was hidden; return its position."""
         self.failure.forget(event)
-        self._dag.show(event.id)
+        if event.kind != GROUP:  # It is no head, and no dependency.
+            self._dag.show(event.id)
         return self.places.memory.reveal(event.id)
 
     def _before(self, event: Event) -> Refusal | None:
@@ -474,7 +479,10 @@ class SoftFailure:
         own = self._control.view(self._control.state_at(named))
         now = self._control.view(self._control.state_at(heads))
         held = _Held(self._control, own, now, self._stands(event))
-        return allowed(fact, held) or self._hidden(fact, own, held)
+        refusal = allowed(fact, held) or self._hidden(fact, own, held)
+        if refusal is None or self._control.doubt_in_hindsight(event, heads) is None:
+            return None  # The revocation of what stands against it may have no place yet.
+        return refusal
 
     def _count(self, author: AuthorId, more: int) -> None:
         self._counts[author] = self._counts.get(author, 0) + more

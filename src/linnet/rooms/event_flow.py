@@ -71,7 +71,7 @@ class Passing:
             grown = True
             event = each.arrival.event
             if each.again:
-                parts.note_event(event)  # All else was done when it first had its place.
+                self._note_again(each)
                 continue
             if parts.group is not None:
                 parts.group.follow(event, each.position, now)
@@ -88,6 +88,13 @@ class Passing:
             self._reveal(event, _CLEARED)
         if grown:
             parts.receipts.note_heads(parts.dag.heads)
+
+    def _note_again(self, each: Placed) -> None:
+        """Note an event that had a place before the log was damaged; all else was done then."""
+        event = each.arrival.event
+        self._parts.note_event(event)
+        if each.verdict is Verdict.SOFT_FAILED and self._parts.intake.is_given_back(event):
+            self._reveal(event, _CLEARED)
 
     def reveal_future(self) -> None:
         """Deliver the events that an earlier version hid because their time was ahead of our clock."""
@@ -109,7 +116,8 @@ class Passing:
         position = parts.intake.reveal(event)
         parts.note_event(event)
         note = f"{event.kind}: {why}"
-        shown = Record(Kind.DELIVERED, parts.id, event.id, event.device, event.seq, note=note)
+        kind = Kind.STORED if event.kind == GROUP else Kind.DELIVERED
+        shown = Record(kind, parts.id, event.id, event.device, event.seq, note=note)
         parts.subscriptions.reveal(position, event)
         self._out.committed.record(shown)
         parts.receipts.note_heads(parts.dag.heads)

@@ -281,7 +281,7 @@ class Room(Parts):
         self.out.record(
             Record(Kind.DROPPED, self.id, message.event, peer=peer, reason=message.reason, note=note)
         )
-        if guest is not None and message.event is not None:
+        if guest is not None and message.event is not None and not self._is_given_back(message.event):
             self.ledger.note_refusal(message.event, guest.person, message.reason, now)
         if message.event is None and self.view.is_relay(peer):
             self.relays.handle_refusal(peer, message.reason, now)
@@ -289,6 +289,10 @@ class Room(Parts):
         known = known or peer in self.taking.asked
         if message.event is None and self.is_present and known:
             self.handshake.answer_refusal(peer, message.reason, now)
+
+    def _is_given_back(self, event: EventId) -> bool:
+        """Return whether who refuses an event shows it, or will once they know what is silenced."""
+        return bool(self.control.silenced) and self.intake.is_allowed_now(event)
 
     def handle_receipt(self, peer: PeerId, receipt: RoomReceipt, now: float) -> None:
         """Take in the receipt of a member."""

@@ -198,9 +198,19 @@ class RoomMemory:
         if flag is not None:
             self.hidden[event.id] = flag
             self._cells.put(self._flags, event.id, flag)
-        if self.hidden.get(event.id) == SOFT and position is not None:
-            self.soft[event.id] = position
+        if self.hidden.get(event.id) == SOFT and event.id not in self.soft:
+            self.soft[event.id] = self._place_of(event.id) if position is None else position
         return position
+
+    def _place_of(self, event: EventId) -> int:
+        """Return the position of an event that was damaged and is in its old place again."""
+        after = 0
+        while found := self._log.read(self.room, after, _PAGE):
+            for position, entry in found:
+                if entry.head == event:
+                    return position
+                after = position
+        return after
 
     def is_shown(self, event: EventId) -> bool:
         """Return whether an event of the log is shown, live or as history."""

@@ -404,6 +404,8 @@ class _UploadLink(Struct):
     """The bytes of the waiting events."""
     sent: dict[EventId, Parcel] = {}
     """Events that were sent and are not answered."""
+    doubtful: dict[EventId, None] = {}
+    """Those of them that the relay may have refused before it judged otherwise."""
     parked: dict[EventId, Parcel] = {}
     """Events that wait for control events that the relay lacks."""
     tries: dict[EventId, int] = {}
@@ -446,6 +448,7 @@ class RelayUpload:
     def send_again(self) -> None:
         """Send all events again, also refused ones: the relay has lost its store, or judges otherwise now."""
         self._not_kept = {}
+        self._link.doubtful = dict.fromkeys(self._link.sent)
         if self._link.is_open:
             self._ask_for_more()
 
@@ -499,6 +502,7 @@ class RelayUpload:
         for event, parcel in sent.items():
             # The relay omitted this event from its answer: perhaps it answers the next time.
             self._send_once_more(event, parcel, Reason.UNKNOWN)
+        self._link.doubtful = {}
         self._flush()
         if self.is_idle and self._link.is_short:
             self._ask_for_more()
@@ -521,7 +525,10 @@ class RelayUpload:
             self._out.notify(Kept(self._relay, event, outcome.cursor, outcome.reason))
             return
         if not outcome.missing:
-            self._give_up(event, outcome.reason or Reason.UNKNOWN)
+            if event in self._link.doubtful:
+                self._add(parcel, forced=True)
+            else:
+                self._give_up(event, outcome.reason or Reason.UNKNOWN)
             return
         tries = self._link.tries[event] = self._link.tries.get(event, 0) + 1
         if tries >= TRIES:
