@@ -373,6 +373,18 @@ def test_a_relay_that_learns_of_a_revocation_is_sent_again_what_it_refused() -> 
     assert scene.use.note_silenced(B, 4) == [], "it is no relay of ours"
 
 
+def test_a_relay_whose_control_heads_are_not_known_here_is_sent_nothing_again() -> None:
+    """As it is while we catch up: its heads are ahead of what we have read. It knows no less than before."""
+    scene = Scene()
+    scene.use.set_relays([contact(A)], 0.0)
+    scene.link(A)
+    scene.serve(A)
+    assert scene.use.note_silenced(A, 4) == [GiveUnsent(A, 10)]
+    assert scene.use.note_silenced(A, 0) == []
+    assert scene.use.note_silenced(A, 4) == []
+    assert scene.use.note_silenced(A, 12) == [GiveUnsent(A, 10)]
+
+
 def test_what_a_relay_refused_before_it_learned_of_a_revocation_is_sent_again_if_it_says_so_later() -> None:
     """It answers a batch when all of it is decided; meanwhile its pages show that it has the revocation."""
     scene = Scene()
