@@ -308,8 +308,8 @@ class RelayClient:
     def note_silenced(self, peer: PeerId, silenced: int) -> None:
         """Note which control events a relay knows to be silenced: it may now allow what it refused."""
         relay = self._relays.get(peer)
-        if relay is not None and relay.silenced != silenced:
-            relay.silenced = silenced
+        if relay is not None and silenced & ~relay.silenced:
+            relay.silenced |= silenced  # It may be less while the relay's heads are not known here.
             relay.sending.send_again()
 
     def confirm_page(self, page: Page, control: tuple[EventId, ...]) -> None:
