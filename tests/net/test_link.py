@@ -171,6 +171,16 @@ async def test_an_unknown_message_is_answered_and_the_link_lives() -> None:
         channel.connection.close()
 
 
+async def test_a_flood_of_unknown_messages_ends_the_link_and_leaves_few_records() -> None:
+    async with LiveNode(SMALL, config=NetConfig(unknown_messages=5)) as node:
+        channel = await raw_link(node.hints[0], node.peer, LARGE)
+        for number in range(1_000):
+            channel.write(frame(b"\x92\xcc%c\x01" % (0xF0 + number % 16)))
+        assert await node.happens(LinkDown) == LinkDown(PeerId(LARGE.public), Reason.FLOODING)
+        assert len(node.recorded(Kind.REJECTED)) == 6
+        channel.connection.close()
+
+
 async def test_a_flood_does_not_delay_others() -> None:
     config = NetConfig(frames_per_turn=10, inbox_bytes=2000)
     async with LiveNode(SMALL, config=config) as node:

@@ -174,6 +174,27 @@ def test_who_forks_its_own_chain_is_cut_off() -> None:
     assert Reason.FORKED_CHAIN in siege.village.reasons("p1")
 
 
+def test_an_author_that_tells_everybody_something_else_sets_no_honest_nodes_against_each_other() -> None:
+    """Each honest node passes on the version that it got first, and its neighbours have another one."""
+    siege = Siege()
+    village, card = siege.village, siege.identity.card
+
+    def version(number: int, body: bytes) -> Data:
+        spot = Spot(TOPIC, card.person, card.device, number, EventId(b"q" * 32) if number else None)
+        return data(sign_unit(siege.identity.device, spot, [message_tail(body, 0)]).unit, siege)
+
+    other = Attacker(
+        village.peer("p2"), lambda _: (version(number, b"mallory") for number in range(1, 200, 2))
+    )
+    messenger = village.add("messenger", other)
+    village.network.ask(messenger.peer, Connect(Contact(village.peer("p2"), ("tls://p2:1",))))
+    siege.attack(lambda _: (version(number, b"alice") for number in range(0, 200, 2)))
+    assert Reason.FORKED_CHAIN in village.reasons("p1") + village.reasons("p2") + village.reasons("p3")
+    honest = {village.peer(name) for name in village.names if name[0] == "p"}
+    cut = [each for node, each in village.notes.records if each.kind is Kind.LINK_DOWN and node in honest]
+    assert [each for each in cut if each.peer in honest and each.reason is not Reason.NOT_NEEDED] == []
+
+
 @pytest.mark.parametrize("whose", ["p0", "p2", "evil"])
 def test_false_heads_silence_nobody(whose: str) -> None:
     """Word of events that do not exist is asked about and forgotten; the author goes on."""

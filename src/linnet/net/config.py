@@ -42,6 +42,9 @@ class NetConfig(Struct, frozen=True):
     """Received and unhandled bytes of one link past which it is not read."""
     uncommitted_inputs: int = 8192
     """Inputs that may be handled ahead of the store; past this no link is read until it has caught up."""
+    unknown_messages: int = 64
+    """Messages a minute that this node does not know and that a peer may send; past this the peer is cut with
+    ``flooding``. A newer node hears at the first of each kind that it is not known here."""
     linger: float = 5.0
     """Seconds that a link which hangs up has to send its waiting messages and its reason."""
     sweep_period: float = 1.0

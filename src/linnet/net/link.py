@@ -11,6 +11,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Protocol
 
+from linnet.core.allowances import Allowances
 from linnet.core.errors import MalformedMessage
 from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
@@ -134,6 +135,7 @@ class Link:
         self._decode = owner.vocabulary.decode
         self._config = config
         self._reader = FrameReader()
+        self._unknown = Allowances(config.unknown_messages, config.unknown_messages / 60.0)
         self._inbox: deque[bytes] = deque()
         self._inbox_bytes = 0
         self._queue = SendQueue()
@@ -266,10 +268,12 @@ class Link:
             message = self._decode(payload)
         except UnknownMessage as error:
             self._reject(Reason.UNSUPPORTED, error.detail)
-            if error.tag != 0:  # A second Hello is known, and out of place.
+            if error.tag == 0:  # A second Hello is known, and out of place.
+                self.cut(Reason.PROTOCOL_ERROR, "a second Hello")
+            elif self._unknown.spend(self.peer, self._owner.now()):
                 self.send(frame(CODEC.encode(Unsupported(error.tag))), bulk=False)
             else:
-                self.cut(Reason.PROTOCOL_ERROR, "a second Hello")
+                self.cut(Reason.FLOODING, "unknown messages, though we said that they are unknown")
         except MalformedMessage as error:
             self._reject(error.reason, error.detail)
             self.cut(Reason.PROTOCOL_ERROR, error.detail)
