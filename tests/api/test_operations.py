@@ -6,14 +6,21 @@ import importlib
 import pkgutil
 from typing import Any
 
+import msgspec
+import pytest
+
 from linnet.api.json_forms import form_of
-from linnet.api.operations import OPERATIONS, answer_type
+from linnet.api.operations import BY_COMMAND, OPERATIONS, answer_type
 from linnet.content.commands import PublishContent, SubscribeContent, UnsubscribeContent
 from linnet.content.fast.commands import JoinGroups, LeaveGroups, PublishToGroup
+from linnet.core.ids import PeerId
+from linnet.core.limits import BATCH_EVENTS, STREAM_NAME_CHARS
 from linnet.delivery.commands import Unsubscribe
 from linnet.edge.commands import AllowOnNetwork
+from linnet.identity.text import device_text
 from linnet.machine.commands import Command, SubscriptionCommand
 from linnet.names.commands import PublishName, RemoveName, ResolveName
+from linnet.overlay.gossip.commands import SetTrust
 from linnet.peer.interface import Examine, Start, Stop
 from linnet.places.commands import EnterPlace, HostPlace
 from linnet.rooms.commands import (
@@ -26,7 +33,7 @@ from linnet.rooms.commands import (
     RoomCommand,
     SetPower,
 )
-from linnet.streams.commands import Revoke
+from linnet.streams.commands import AllowReader, DisallowReader, Publish, Revoke, SwitchOverlay
 
 WITHIN = {
     SubscriptionCommand: "a base",
@@ -104,3 +111,47 @@ def test_each_says_what_it_does_in_a_sentence() -> None:
 def test_each_answer_has_a_form() -> None:
     for each in OPERATIONS:
         assert form_of(answer_type(each.command)).shape is not None
+
+
+DEVICE = device_text(PeerId(b"p" * 32))
+
+
+@pytest.mark.parametrize(
+    ("command", "wrong"),
+    [
+        (Publish, {"stream": ""}),
+        (Publish, {"stream": "x" * (STREAM_NAME_CHARS + 1)}),
+        (Publish, {"stream": "s", "bodies": ["*"]}),
+        (Publish, {"stream": "s", "confirm": 3601}),
+        (Publish, {"stream": "s", "texts": [""] * (BATCH_EVENTS + 1)}),
+        (Publish, {"stream": "s", "bodies": [""] * (BATCH_EVENTS + 1)}),
+        (Publish, {"stream": "s", "other": 1}),
+        (SetTrust, {"value": 1}),
+        (SetTrust, {"device": DEVICE, "value": 0}),
+        (SetTrust, {"device": DEVICE, "value": 1.5}),
+        (SwitchOverlay, {"stream": "s", "overlay": "mesh"}),
+        (SwitchOverlay, {"overlay": "ring"}),
+        (AllowReader, {"stream": "s"}),
+        (AllowReader, {"stream": "", "request": "lr1"}),
+        (AllowReader, {"stream": "s", "request": "a", "x": 1}),
+        (DisallowReader, {"stream": "s", "device": "bea"}),
+    ],
+)
+def test_what_is_asked_has_bounds(command: type[Command[Any]], wrong: dict[str, object]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.json.decode(msgspec.json.encode(wrong), type=BY_COMMAND[command].shape)
+
+
+@pytest.mark.parametrize(
+    ("command", "asked"),
+    [
+        (Publish, {"stream": "x" * STREAM_NAME_CHARS, "confirm": 3600, "texts": [""] * BATCH_EVENTS}),
+        (SetTrust, {"device": DEVICE, "value": 1}),
+        (SetTrust, {"device": DEVICE}),
+        (SwitchOverlay, {"stream": "s", "overlay": "ring"}),
+        (AllowReader, {"stream": "s", "request": "lr1"}),
+    ],
+)
+def test_what_is_at_its_bounds_may_be_asked(command: type[Command[Any]], asked: dict[str, object]) -> None:
+    shape = BY_COMMAND[command].shape
+    assert isinstance(msgspec.json.decode(msgspec.json.encode(asked), type=shape), shape)

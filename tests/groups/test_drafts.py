@@ -118,6 +118,32 @@ def test_after_every_seed_there_are_new_prekeys_to_publish() -> None:
     assert draft.content.bundle.spk == before.spk
 
 
+def test_a_draft_that_is_not_sent_changes_nothing() -> None:
+    world = start("ABC", "D")
+    peer, newcomer = world.peers["A"], world.peers["D"].device
+    means, keys, before = world.means(peer), world.bundles[newcomer][0], encode_state(peer.state)
+    agreement.draft_update(peer.state, means)
+    assert agreement.draft_add(peer.state, newcomer, keys, means).deps == (keys,)
+    agreement.draft_remove(peer.state, [world.peers["B"].id], means)
+    agreement.draft_leave(peer.state)
+    assert encode_state(peer.state) == before
+    world.update("A")
+    world.settle()
+    world.say("A", "goes on")
+    world.settle()
+    assert "goes on" in world.peers["B"].read.values()
+
+
+def test_who_was_removed_needs_other_prekeys_first() -> None:
+    world = start("AB")
+    world.renews = False
+    world.remove("A", "B")
+    world.settle()
+    assert refused(lambda: world.create("B", "")) is Reason.MISSING_PREKEYS
+    world.publish_keys("B")
+    world.create("B", "")
+
+
 def test_who_is_outside_does_nothing() -> None:
     world = start("AB", "C")
     assert refused(lambda: world.update("C")) is Reason.UNKNOWN_MEMBER

@@ -67,6 +67,13 @@ def _refused(history: History) -> None:
         decode(encode(history))
 
 
+def test_every_other_length_is_refused() -> None:
+    data = encode(_some())
+    for other in (*(data[:end] for end in range(len(data))), data + b"\0", data + data):
+        with pytest.raises(MalformedMessage):
+            decode(other)
+
+
 def test_what_cannot_have_come_about_is_refused() -> None:
     op, other = op_id("create"), op_id("other")
     pair = tuple(sorted((member("A", op), member("B", op)), key=lambda each: each.id))

@@ -144,6 +144,14 @@ def test_why_a_message_does_not_open() -> None:
     assert "ahead of its operation" in peer.read.values()
 
 
+def test_our_own_message_is_not_kept_for_us() -> None:
+    world = talking()
+    packet = world.say("A", "mine")
+    with pytest.raises(RemoteError) as caught:
+        open_message(world.peers["A"].state, packet.device, packet.clear, BOUND, packet.body)
+    assert caught.value.reason is Reason.KEY_SPENT
+
+
 def test_nobody_sends_too_early() -> None:
     world = GroupWorld("ABC")
     outside = world.peers["C"]

@@ -217,6 +217,14 @@ def test_signed_prekeys_that_never_were(gen: int) -> None:
     assert reason_of(caught) == Reason.KEY_MISSING
 
 
+def test_a_signed_prekey_that_has_ended_is_refused_before_it_is_pruned() -> None:
+    last = NOW + LIFE + IN_FLIGHT
+    signed_prekey(made(), 1, last)
+    with pytest.raises(RemoteError) as caught:
+        signed_prekey(made(), 1, last + 1)
+    assert reason_of(caught) == Reason.PREKEY_EXPIRED
+
+
 def test_the_end_of_a_bundle_is_the_end_of_a_used_key_too() -> None:
     last = NOW + LIFE + IN_FLIGHT
     prekeys = used(made(), 1, ANN, last - 10)

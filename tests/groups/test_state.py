@@ -53,6 +53,17 @@ def test_equal_states_are_equal_bytes() -> None:
         assert decode_parts(encode_parts(peer.state)) == peer.state
 
 
+def test_reading_a_message_changes_one_part() -> None:
+    world = GroupWorld("AB")
+    world.create("A", "B")
+    world.settle()
+    before = encode_parts(world.peers["B"].state)
+    world.say("A", "hello")
+    world.settle()
+    after = encode_parts(world.peers["B"].state)
+    assert [key for key in after if before.get(key) != after[key]] == [world.peers["A"].id]
+
+
 def test_nothing_of_a_state_shows() -> None:
     world = GroupWorld(NAMES, 5)
     script(world)

@@ -8,7 +8,7 @@ from linnet.core.errors import RemoteError
 from linnet.core.reasons import Reason
 from linnet.groups import agreement
 from linnet.groups.additions import open_blob, seal_blob
-from linnet.groups.bodies import Add, Head, decode_body, encode_body
+from linnet.groups.bodies import BLOB_BYTES, Add, Head, decode_body, encode_body
 from linnet.groups.labels import MemberId
 from linnet.groups.state import GroupState, encode_state
 from linnet.groups.work import Work
@@ -64,6 +64,15 @@ def test_no_bit_of_a_welcome_can_be_another() -> None:
             join(world, packet, wrong)
         assert encode_state(world.peers["D"].state) == before
     join(world, packet, body)
+
+
+def test_a_welcome_at_128_fits() -> None:
+    names = [f"m{number:03}" for number in range(129)]
+    world = GroupWorld(names)
+    world.create(names[0], names[1:-1])
+    body = decode_body(world.add(names[0], names[-1]).body)
+    assert isinstance(body, Add)
+    assert len(body.blob) < 20_000 < BLOB_BYTES
 
 
 def test_a_welcome_of_one_member_is_not_anothers() -> None:

@@ -218,6 +218,15 @@ def test_pieces_in_any_order_give_the_file(
     assert b"".join(parts) == data
 
 
+def test_a_piece_that_occurs_again_and_again_is_wanted_once() -> None:
+    data = bytes(5 * KIB)
+    attachment, pieces = taken_apart(data)
+    joining = Joining(attachment)
+    (only,) = joining.wanted(5)
+    assert b"".join(joining.give(only, pieces[only])) == data
+    assert joining.complete
+
+
 def sealed(data: bytes, chunk_bytes: int = KIB, key: bytes = KEY) -> tuple[Attachment, dict[bytes, bytes]]:
     return taken_apart(data, chunk_bytes, key)
 

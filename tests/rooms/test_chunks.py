@@ -192,6 +192,29 @@ def test_whoever_lacks_it_or_is_silent_is_passed_over() -> None:
     assert scene.gives(P1, 0) == [late]
 
 
+def test_a_piece_that_finds_no_room_is_still_handed_over() -> None:
+    scene = Scene(RoomsConfig(chunk_bytes=4096))
+    scene.keep(9)
+    scene.fetch(1, 0, P1)
+    fetched = ChunkFetched(piece(0).data)
+    no_room = Record(
+        Kind.DROPPED, ROOM, bytes=len(piece(0).data), reason=Reason.QUOTA, note="no room for a piece"
+    )
+    assert scene.gives(P1, 0) == [
+        no_room,
+        CancelTimer(patience(1)),
+        AfterCommit((Reply(1, fetched),)),
+    ]
+
+
+def test_a_source_that_comes_meanwhile_is_asked_too() -> None:
+    scene = Scene()
+    scene.fetch(1, 0, P1)
+    scene.sources[P2] = None
+    assert scene.lacks(P1) == [asks(P2)]
+    assert Reply(1, Declined(Reason.NOT_HELD, "none of 2 that were asked gave the piece")) in scene.lacks(P2)
+
+
 def test_when_all_lack_it_that_is_the_answer() -> None:
     scene = Scene()
     scene.fetch(1, 0, P1, P2)

@@ -12,6 +12,7 @@ from linnet.identity.text import Sort, from_text
 from linnet.rooms.event_types import (
     CONTROL_KINDS,
     LEVEL_MOST,
+    MEMBER,
     PLAIN,
     POWER,
     Create,
@@ -100,3 +101,10 @@ def test_the_key_of_a_membership_is_the_person(person: AuthorId) -> None:
 
 def test_every_control_kind_has_a_content() -> None:
     assert set(CONTENTS) == CONTROL_KINDS
+
+
+@pytest.mark.parametrize(("kind", "content"), [(POWER, [{b"short": 1}]), (MEMBER, ["owner"]), (MEMBER, [1])])
+def test_levels_are_of_people_and_memberships_are_those_that_there_are(kind: str, content: object) -> None:
+    with pytest.raises(InvalidEvent) as caught:
+        content_of(kind, msgspec.msgpack.encode(content))
+    assert caught.value.reason is Reason.MALFORMED

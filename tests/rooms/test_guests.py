@@ -87,3 +87,15 @@ def test_who_does_not_say_who_it_is_sees_nothing() -> None:
         with pytest.raises(RemoteError) as error:
             guests(bench).check_visitor(bench.link("bob"), card, bench.ticket(), bench.now)
         assert error.value.reason is Reason.UNKNOWN_DEVICE
+
+
+def test_a_device_that_was_revoked_in_the_room_sees_nothing_of_it() -> None:
+    bench = Bench("bob")
+    card = bench.who("bob").card
+    guests(bench).check_visitor(bench.link("bob"), card, None, bench.now)
+    word = revoke(SigningKey.generate(SeededEntropy(1, "identity/bob")), card.device, 1)
+    bench.bring("bob", bench.forge("bob", REVOCATION, card.device.hex(), body_of(Revoked(word))))
+    for ticket in (None, bench.ticket()):
+        with pytest.raises(RemoteError) as error:
+            guests(bench).check_visitor(bench.link("bob"), card, ticket, bench.now)
+        assert error.value.reason is Reason.CARD_REVOKED

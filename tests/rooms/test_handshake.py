@@ -11,7 +11,7 @@ from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import Data
 from linnet.overlay.notices import NeighborUp
-from linnet.rooms.commands import SetMembership
+from linnet.rooms.commands import SendToRoom, SetMembership
 from linnet.rooms.event_types import JoinRule, Membership
 from linnet.rooms.handshake import AnnounceDue
 from linnet.rooms.messages import AskControl, ControlPage, Greet, Refused
@@ -47,6 +47,24 @@ def test_once_it_has_shown_that_it_is_a_member_it_is_told_the_rest() -> None:
     assert greeting.heads == bench.room.dag.heads
     assert greeting.answer
     assert not bench.sent("bob", Greet, bench.greet("bob", answer=True))
+
+
+def test_a_greeting_tells_how_far_we_are_and_whom_we_have_met() -> None:
+    bench = Bench("bob", "cid")
+    bench.say(SendToRoom(bench.id, (b"hello",)))
+    greeting = bench.room.handshake.greeting(answer=True)
+    assert (greeting.heads, greeting.control) == (bench.room.dag.heads, bench.room.control.heads)
+    assert (greeting.events, greeting.relay, greeting.answer) == (len(bench.room.dag), False, True)
+    assert {contact.peer for contact in greeting.contacts} == {bench.link("bob"), bench.link("cid")}
+
+
+def test_who_was_met_as_a_member_is_greeted_as_one() -> None:
+    bench = Bench("bob")
+    bench.down("bob")
+    bench.up("bob")
+    (greeting,) = noticed(bench, "bob")
+    assert greeting.heads == bench.room.dag.heads
+    assert greeting.events == len(bench.room.dag)
 
 
 def test_a_stranger_that_refuses_us_learns_nothing_by_it() -> None:

@@ -95,6 +95,15 @@ def test_an_acknowledgement_of_what_was_never_sent_covers_nothing_that_comes_lat
     assert [account.fates(seq)[0] for seq in range(3)] == [Fate.DELIVERED, Fate.DELIVERED, Fate.PENDING]
 
 
+def test_an_account_that_is_open_is_not_opened_again() -> None:
+    account = Account(2)
+    account.ledger.note_ack(BEN, 1, 110.0)
+    assert account.ledger.open_account(event(1), (DEE,), 120.0) == []
+    for _ in range(2):
+        assert account.fates(1) == [Fate.DELIVERED, Fate.PENDING]
+        account.restart()
+
+
 def test_whoever_comes_later_is_not_shown_for_what_was_said_before() -> None:
     account = Account(1)
     account.ledger.open_account(event(1), (CID, DEE), 110.0)

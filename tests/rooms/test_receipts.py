@@ -203,6 +203,24 @@ def test_an_event_of_ours_that_says_less_does_not() -> None:
     assert receipt.heads == (B, C)
 
 
+def test_a_timer_that_crossed_an_event_of_ours_gives_nothing() -> None:
+    device = Device()
+    device.receipts.note_heads((A,))
+    device.receipts.note_own_event(ours(C, (A,)))
+    assert device.given() is None
+    assert device.receipts.all() == ()
+    assert device.receipts.stop() == []
+
+
+def test_a_receipt_without_neighbours_is_kept_for_the_first_of_them() -> None:
+    device = Device()
+    device.receipts.note_heads((A,))
+    assert device.receipts.give_receipt((), START) == [AfterCommit(())]
+    for _ in range(2):
+        assert [receipt.heads for receipt in device.receipts.all()] == [(A,)]
+        device.restart()
+
+
 def test_stopping_cancels_what_was_due() -> None:
     device = Device()
     device.receipts.note_heads((A,))

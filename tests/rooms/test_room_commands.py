@@ -21,7 +21,9 @@ from linnet.rooms.commands import (
     ExamineState,
     JoinRoom,
     LeaveRoom,
+    LedgerIs,
     MakeTicket,
+    Reading,
     ReadRoom,
     RoomMade,
     RoomsAre,
@@ -93,6 +95,23 @@ def test_an_invitation_to_a_room_that_we_are_in_tells_where_others_are_now() -> 
     assert CONTACT.peer in bench.room.neighbors._mesh.held_peers
     without = Contact(CONTACT.peer)
     assert reason(bench, JoinRoom(bench.id, None, (without,))) is Reason.IN_USE
+
+
+def test_the_ledger_is_told_of_one_event_or_of_the_newest() -> None:
+    bench = Bench("bob")
+    ids = bench.say(SendToRoom(bench.id, (b"one", b"two", b"three")))
+    newest, one = bench.ask(ExamineLedger(bench.id, None, 2)), bench.ask(ExamineLedger(bench.id, ids[0]))
+    assert isinstance(newest, LedgerIs)
+    assert isinstance(one, LedgerIs)
+    assert [each.event for each in newest.events] == [ids[2], ids[1]]
+    assert [each.event for each in one.events] == [ids[0]]
+    assert reason(bench, ExamineLedger(bench.id, EVENT)) is Reason.UNKNOWN
+
+
+def test_a_subscription_has_a_number_of_its_own() -> None:
+    bench = Bench()
+    assert reason(bench, ReadRoom(1, bench.id)) is Reason.IN_USE
+    assert bench.ask(ReadRoom(2, bench.id)) == Reading(bench.id, False)
 
 
 def test_a_join_that_nobody_answers_is_declined_after_its_time() -> None:

@@ -78,6 +78,16 @@ def test_forged_events_are_blamed_on_who_brings_them() -> None:
     assert bench.shown() == [made.head]
 
 
+@pytest.mark.parametrize("is_chained", [True, False])
+def test_several_events_in_one_unit_or_one_of_no_chain_are_no_rooms(is_chained: bool) -> None:
+    bench = Bench("bob")
+    made = bench.forge("bob")
+    tails = made.unit.tails * 2 if is_chained else made.unit.tails
+    unit = replace(made.unit, tails=tails, seq=made.unit.seq if is_chained else None)
+    effects = bench.bring("bob", replace(made, unit=unit))
+    assert [record.reason for record in bench.records(Kind.REJECTED, effects)] == [Reason.MALFORMED]
+
+
 def test_a_named_relay_brings_what_others_said_before_it_has_greeted() -> None:
     bench = Bench("bob")
     message = bench.forge("bob")

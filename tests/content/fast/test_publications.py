@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 from tests.content.audience import Audience
-from tests.content.fast_node import LonePublisher, complaints, replies, sent
+from tests.content.fast_node import LonePublisher, complaints, receipt_key, replies, sent
 
 from linnet.content.config import FastConfig
 from linnet.content.fast.commands import GroupOutcome, PublishToGroup, Relieved
+from linnet.content.fast.fast_delivery import IdleDue
 from linnet.content.fast.group_requests import AnswerDue
 from linnet.content.fast.messages import Convey, Conveyed, Quit
 from linnet.content.fast.signed_records import receipt
-from linnet.core.effects import SetTimer
+from linnet.core.effects import Release, SetTimer
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
@@ -93,6 +94,31 @@ def _timers(effects: Said) -> list[Timer]:
     return [
         each.timer for each in effects if isinstance(each, SetTimer) and isinstance(each.timer, AnswerDue)
     ]
+
+
+def test_a_deputy_that_still_gathers_receipts_is_given_time() -> None:
+    node, effects = published()
+    first = conveyed(effects)["a"]
+    event = unit_head(first.unit)
+    waiting = Conveyed(first.number, event, receipt(receipt_key("a"), event), True, True, (), None)
+    assert node.hear("a", waiting) == [SetTimer(2 * node.config.patience, AnswerDue(first.number))]
+
+
+def test_links_to_those_to_whom_nothing_goes_are_let_go() -> None:
+    node, effects = published()
+    first = conveyed(effects)
+    for name in ("b", "c"):
+        node.receive(first[name], name)
+    node.receive(first["a"], "a", *SERVED)
+    assert released(node) == [*SERVED]
+    node.hear("b", Quit(9, node.group))
+    assert released(node) == ["b"]
+
+
+def released(node: LonePublisher) -> list[str]:
+    """Members whose links are let go when it is time to look at them."""
+    gone = [each.peer for each in node.fire(IdleDue()) if isinstance(each, Release)]
+    return [name for name in NAMES if peer(name) in gone]
 
 
 def test_receipts_that_nobody_gave_are_seen_and_the_deputy_is_named() -> None:

@@ -335,6 +335,20 @@ def test_views_are_remembered_by_state() -> None:
     assert room.dag.view(before.state) is before
 
 
+def test_people_and_active_relays_are_told_in_the_order_of_their_ids() -> None:
+    room = Room()
+    names = [f"relay {number}" for number in range(4)]
+    for name in names:
+        room.put(room.sign("mod", RELAY, relay_key(name), Relay(True, id_of(name)), room.dag.heads))
+    room.put(room.sign("mod", RELAY, relay_key(names[0]), Relay(False, id_of(names[0])), room.dag.heads))
+    room.put(room.member("mod", "alice", BAN, room.dag.heads))
+    view = room.dag.view()
+    assert [peer for peer, _ in view.relays()] == sorted(person(name).peer for name in names[1:])
+    joined = sorted(id_of(name) for name in ("founder", "mod", "mate", "bob"))
+    assert list(view.joined()) == joined
+    assert [one for one, _ in view.members()] == sorted([*joined, id_of("alice")])
+
+
 def calls(work: Callable[[], None]) -> int:
     """How many functions are called: a measure of work that no other load on the machine disturbs."""
     count = 0

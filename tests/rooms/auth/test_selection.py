@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import immutables
 import pytest
-from tests.rooms.auth.states import device, fact, key, member, who
+from tests.rooms.auth.states import CREATE_FACT, device, fact, key, member, who
 from tests.rooms.chronicle import ticket_of
 
 from linnet.core.ids import EventId, TopicId
@@ -67,6 +67,10 @@ def test_keys(event: Fact, expected: set[StateKey]) -> None:
     assert len(set(keys)) == len(keys)
     assert set(keys) == expected | {own_revocation("alice")}
     assert set(auth_keys(event, Version.V11)) == set(keys) | {CREATE_KEY}
+
+
+def test_a_create_event_is_authorised_by_nothing() -> None:
+    assert auth_keys(CREATE_FACT) == auth_keys(CREATE_FACT, Version.V11) == ()
 
 
 def test_a_ticket_asks_for_its_inviter() -> None:

@@ -542,6 +542,15 @@ def test_nothing_that_came_after_is_held_against_an_event(
     assert one.get(JOIN_RULES_KEY) == expected
 
 
+def test_an_event_is_overtaken_by_what_followed_it() -> None:
+    knowing, ignorant = trial(Known({LEAVE.id: {JOIN.id}}, {})), trial()
+    for one in (knowing, ignorant):
+        one.put(LEAVE)
+        one.begin(JOIN, {})
+    assert knowing.is_overtaken()
+    assert not ignorant.is_overtaken()
+
+
 def test_relays_are_those_that_stand() -> None:
     key = relay_text("relay")
     active = fact("creator", RELAY, key, Relay(True, who("relay")))

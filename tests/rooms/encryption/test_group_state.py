@@ -99,6 +99,28 @@ def test_what_is_read_at_last_is_unread_no_more() -> None:
     assert texts.shared_key(EVENT) is None
 
 
+def test_what_there_is_no_hope_for_is_not_tried_again() -> None:
+    texts = Texts(ROOM, MemoryStore().cells)
+    texts.keep_why(EVENT, Reason.KEY_MISSING, 7, hope=True)
+    texts.keep_why(EVENT, Reason.UNDECRYPTABLE, 7, hope=False)
+    assert not texts.unread
+    assert texts.text(EVENT) == Unread(Reason.UNDECRYPTABLE, 7)
+    assert texts.text(OTHER) is None
+
+
+def test_rooms_are_apart() -> None:
+    cells = MemoryStore().cells
+    Texts(ROOM, cells).keep_text(EVENT, b"here", b"k" * 44)
+    Texts(ROOM, cells).keep_why(OTHER, Reason.KEY_MISSING, 7, hope=True)
+    Keyring(ROOM, cells).keep_state({b"": b"all"})
+    Keyring(ROOM, cells).use_identity(b"identity")
+    elsewhere = TopicId(b"2" * 32)
+    texts, ring = Texts(elsewhere, cells), Keyring(elsewhere, cells)
+    assert (texts.text(EVENT), texts.shared_key(EVENT), list(texts.unread)) == (None, None, [])
+    assert not ring.parts
+    assert not ring.is_used(b"identity")
+
+
 def test_only_what_changed_is_written() -> None:
     store = MemoryStore()
     ring = Keyring(ROOM, store.cells)

@@ -14,6 +14,11 @@ def test_all_agree_on_one_order_for_each_task() -> None:
         assert sorted(ranks) == [0, 1, 2, 3, 4]
 
 
+def test_tasks_have_different_orders_so_that_work_is_spread() -> None:
+    firsts = {member for task in range(64) for member in MEMBERS if rank(bytes([task]), member, MEMBERS) == 0}
+    assert firsts == set(MEMBERS)
+
+
 def test_nobody_waits_for_who_is_away() -> None:
     last = max(MEMBERS, key=lambda member: rank(b"heal", member, MEMBERS))
     assert rank(b"heal", last, ()) == 0

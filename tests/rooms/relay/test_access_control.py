@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from tests.rooms.chronicle import START_MS, person, person_key, ticket_of
 from tests.rooms.relay.scenes import NOW, Station, World, card_of, peer_of
 
+from linnet.core.effects import Send
 from linnet.core.errors import RemoteError
 from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
@@ -192,6 +193,20 @@ def test_members_and_relays_are_here_while_their_link_lasts() -> None:
     world.unlink("r0", "ann")
     world.part("r0", "r1")
     assert world.station("r0").relay.status()[0].online == ()
+
+
+def test_a_relay_greets_another_with_what_it_knows_as_soon_as_it_is_linked() -> None:
+    world = World("r0", "r1", met=("ann",))
+    world.part("r0", "r1")
+    new = world.keep_for(5000)
+    world.send("r0", "ann", new)
+    station = world.station("r0")
+    station.context.links[peer_of("r1")] = None
+    station.link_up(peer_of("r1"), world.now)
+    sent = [each.message for each in station.out.take() if isinstance(each, Send)]
+    (greeting,) = [message for message in sent if isinstance(message, Greet)]
+    assert (greeting.room, greeting.card, greeting.control) == (world.room, card_of("r0"), (new.id,))
+    assert not greeting.answer
 
 
 def test_who_knows_more_is_asked_before_it_is_judged() -> None:

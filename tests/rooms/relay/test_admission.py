@@ -25,6 +25,7 @@ from linnet.rooms.messages import (
     Refused,
     RelayAnswer,
     RelayAsk,
+    RelaySend,
 )
 from linnet.rooms.receipts import sign_room_receipt
 from linnet.rooms.relay.admission import (
@@ -305,6 +306,21 @@ def test_a_join_is_told_to_members_and_left_to_forwarding_for_relays() -> None:
     assert content.membership is Membership.JOIN
     assert scene.own.standing is Membership.JOIN
     assert [entry.head for _, entry in scene.cache.from_peers(0, 0.0, 9)] == [event.id]
+
+
+def test_a_leave_follows_in_the_same_chain_and_goes_to_relays_as_from_any_peer() -> None:
+    scene = Scene(named())
+    scene.say(Membership.JOIN)
+    join = scene.turn.fresh[0].event
+    scene.promises()
+    scene.say(Membership.LEAVE)
+    messages = {each.peer: each.message for each in scene.promises() if isinstance(each, Send)}
+    relayed = messages[peer_of("ben")]
+    assert isinstance(relayed, RelaySend)
+    event = verify_unit(relayed.units[0], card_of("r0")).events[0]
+    assert (event.seq, event.prev, event.tail.control) == (1, join, (join,))
+    assert isinstance(messages[peer_of("ann")], Data)
+    assert scene.own.standing is Membership.LEAVE
 
 
 def test_what_the_room_does_not_allow_is_not_said() -> None:

@@ -96,6 +96,13 @@ def test_who_has_it_not_lets_the_next_have_its_turn_at_once() -> None:
     assert one.fire([ANN, BEN], 1.0) == ([ask(BEN, 2), SetTimer(WAIT, TIMER)], [])
 
 
+def test_who_refuses_is_passed_over() -> None:
+    one = Scene()
+    one.seek((LACK,), ANN, 0.0)
+    assert one.page(ANN, page(1, reason=Reason.NOT_INVITED), False, 1.0) == ([SetTimer(0.0, TIMER)], True)
+    assert not one.fetch.is_asking(ANN)
+
+
 def test_after_so_many_turns_it_is_given_up() -> None:
     one = Scene()
     one.seek((LACK,), ANN, 0.0)

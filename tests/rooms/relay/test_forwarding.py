@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from tests.rooms.relay.scenes import World
+from tests.rooms.relay.scenes import OPEN, World
 
 from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import EventId, PeerId, TopicId
@@ -211,3 +211,16 @@ def test_an_answer_that_nobody_waits_for_is_nothing() -> None:
     assert scene.taken(RelayTaken(scene.room, 1, (), None)) == []
     scene.targets({OTHER: HINTS})
     assert scene.taken(RelayTaken(scene.room, 0, (), None)) == []
+
+
+def test_what_expires_before_it_is_sent_is_not_sent() -> None:
+    world = World("r0", "r1", config=replace(OPEN, max_lifetime=60.0), met=("ann",))
+    world.part("r0", "r1")
+    old = world.say("ann", b"old")
+    world.send("r0", "ann", old)
+    world.now += 120
+    world.send("r0", "ann", world.say("ann", b"new"))
+    world.meet("r0", "r1")
+    assert old.id not in [each.event for each in world.station("r0").noted(Kind.SENT)]
+    world.link("r1", "ben")
+    assert world.said(world.resync("r1", "ben")) == [b"new"]

@@ -95,6 +95,14 @@ def test_a_signature_counts_and_whoever_forges_is_blamed(world: World) -> None:
     assert stored is None
 
 
+def test_a_device_without_a_card_is_unknown(world: World) -> None:
+    unit = signed(world, "cyd")
+    (taken,) = world.tell("r0", "ann", RelaySend(world.room, 1, (unit,), ()))
+    assert isinstance(taken, RelayTaken)
+    assert [each.reason for each in taken.outcomes] == [Reason.UNKNOWN_DEVICE]
+    assert world.station("r0").store.log.get(recall_unit(unit).head) is None
+
+
 def test_bytes_that_are_no_event_are_answered(world: World) -> None:
     unit = replace(signed(world, "ann"), tails=(b"\x99" + b"?" * 20,))
     assert outcome_of(world, unit) == RelayOutcome(EventId(bytes(32)), None, Reason.MALFORMED, ())

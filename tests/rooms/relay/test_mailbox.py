@@ -266,6 +266,19 @@ def test_units_at_hand_are_cut_alike() -> None:
     assert pages(3, 1).cut_units(at_hand) == ([UNITS[0].unit], 1)
 
 
+def test_a_relay_ends_its_pages_at_so_many_bytes() -> None:
+    world = linked(World("r0", rooms=RoomsConfig(page_bytes=1500)))
+    page = world.resync("r0", "ben", limit=1024)
+    while page.more:
+        page = world.resync("r0", "ben", page.next)
+    world.send("r0", "ann", *(world.say("ann", b"." * 600) for _ in range(3)), world.say("ann", b"." * 5000))
+    sizes = []
+    for _ in range(4):
+        page = world.resync("r0", "ben", page.next)
+        sizes.append((len(page.units), page.more))
+    assert sizes == [(1, True), (1, True), (1, True), (1, False)]  # one at least, however large
+
+
 def test_each_card_that_is_known_comes_once() -> None:
     assert pages().cards_for(unit.unit for unit in UNITS) == (card_of("ann"),)
 

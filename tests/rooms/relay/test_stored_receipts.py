@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 from tests.rooms.chronicle import person
-from tests.rooms.relay.scenes import Station, World, card_of, peer_of
+from tests.rooms.relay.scenes import OPEN, Station, World, card_of, peer_of
 
 from linnet.core.errors import RemoteError
 from linnet.core.reasons import Reason
@@ -61,6 +61,14 @@ def test_there_are_so_many_and_false_ones_are_none() -> None:
     with pytest.raises(RemoteError) as error:
         receipts.learn(replace(receipt("ann", 10), sig=bytes(64)))
     assert error.value.reason is Reason.BAD_SIGNATURE
+
+
+def test_a_relay_keeps_as_many_as_its_configuration_says() -> None:
+    world = World("r0", config=replace(OPEN, receipts=1), met=("ann", "ben"))
+    for who in ("ann", "ben"):
+        world.tell("r0", who, receipt(who, world=world))
+    (refused,) = world.station("r0").noted(Kind.REJECTED, "receipt")
+    assert (refused.peer, refused.reason) == (peer_of("ben"), Reason.TOO_MANY)
 
 
 def test_receipts_of_those_who_left_are_forgotten() -> None:

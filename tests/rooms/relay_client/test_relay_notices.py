@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import pytest
 from tests.rooms.bench import Bench
 
 from linnet.core.effects import Send
@@ -27,6 +28,7 @@ from linnet.rooms.event_types import (
     body_of,
 )
 from linnet.rooms.messages import RelayCursor, RelayOutcome, RelaySend, RelayTaken, Tombstone
+from linnet.rooms.receipts import sign_room_receipt
 from linnet.rooms.relay_client.relay_client import RelayNotice
 from linnet.rooms.relay_client.relay_session import Forgot, Kept, NotKept, Page
 from linnet.sim.seeded_random import SeededEntropy
@@ -72,6 +74,17 @@ def test_what_a_relay_keeps_refuses_loses_or_lets_go_is_in_the_ledger() -> None:
     scene.kept(ours)
     scene.handle(Forgot(rex))
     assert scene.fate() is Fate.EXPIRED
+
+
+def test_a_page_of_a_relay_is_taken_in_with_the_receipts_that_others_gave_it() -> None:
+    scene = Scene()
+    bench, bob, rex = scene.bench, scene.bench.who("bob"), scene.rex.peer
+    receipt = sign_room_receipt(bob.device, bob.card, bench.id, 3, (scene.ours,), off=False)
+    scene.handle(Page(rex, 1, (), (), (receipt,), (), (), False))
+    assert scene.fate() is Fate.DELIVERED
+    message = bench.forge("bob")
+    scene.handle(Page(rex, 2, (message.unit,), (bob.card,), (), (), (), False))
+    assert bench.room.dag.shows(message.head)
 
 
 def settled(bench: Bench, act: Callable[[], None]) -> list[Any]:
@@ -152,3 +165,25 @@ def test_a_relay_that_keeps_our_leave_lets_us_go() -> None:
     assert bench.room.is_present
     scene.kept(leave)
     assert not bench.room.is_present
+
+
+def batches(effects: list[Any]) -> list[RelaySend]:
+    """Batches of events that a relay is sent, at once or after the commit."""
+    promised = [each for effect in effects for each in getattr(effect, "effects", (effect,))]
+    messages = [each.message for each in promised if isinstance(each, Send)]
+    return [each for each in messages if isinstance(each, RelaySend)]
+
+
+@pytest.mark.parametrize("is_here", [True, False])
+def test_what_a_relay_lacks_to_judge_an_event_is_sent_first_if_it_is_here(is_here: bool) -> None:
+    scene = Scene()
+    bench, rex, relays = scene.bench, scene.rex.peer, scene.bench.room.relays
+    missing = bench.room.control.heads[0] if is_here else EventId(b"n" * 32)
+    begun = bench.brought_about(relays._relays[rex].sending.begin)
+    (batch,) = batches(settled(bench, lambda: put_back(bench, begun)))
+    outcomes = [RelayOutcome(unit_head(unit), RelayCursor(bytes(8), 1), None, ()) for unit in batch.units]
+    last = outcomes[-1].event
+    outcomes[-1] = RelayOutcome(last, None, Reason.MISSING_DEPENDENCY, (missing,))
+    taken = RelayTaken(bench.id, batch.request, tuple(outcomes), None)
+    (again,) = batches(settled(bench, lambda: relays.handle_taken(rex, taken, bench.now)))
+    assert [unit_head(unit) for unit in again.units] == [*([missing] if is_here else []), last]
