@@ -13,6 +13,7 @@ from linnet.core.effects import HangUp, Send
 from linnet.core.hello import Hello
 from linnet.core.ids import AuthorId, DeviceId, PeerId, TopicId
 from linnet.core.inputs import Congested, Drained, LinkDown, LinkUp, Received
+from linnet.core.limits import KIB
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import Data
 from linnet.event.event import Unverified
@@ -179,6 +180,24 @@ async def test_a_flood_of_unknown_messages_ends_the_link_and_leaves_few_records(
         assert await node.happens(LinkDown) == LinkDown(PeerId(LARGE.public), Reason.FLOODING)
         assert len(node.recorded(Kind.REJECTED)) == 6
         channel.connection.close()
+
+
+async def test_the_link_that_holds_most_of_unfinished_frames_makes_room_for_the_others() -> None:
+    config = NetConfig(unfinished_bytes=300 * KIB)
+    begun = frame(b"\x92\xcc\xf0" + bytes(280 * KIB))
+    async with LiveNode(SMALL, config=config) as node:
+        greedy = await raw_link(node.hints[0], node.peer, LARGE)
+        modest = await raw_link(node.hints[0], node.peer, MIDDLE)
+        greedy.write(begun[: 250 * KIB])
+        modest.write(begun[: 40 * KIB])
+        modest.write(begun[40 * KIB : 60 * KIB])
+        assert await node.happens(LinkDown) == LinkDown(PeerId(LARGE.public), Reason.SLOW_PEER)
+        for number in range(20):  # What the other link held counts no longer.
+            modest.write(begun[60 * KIB :] if not number else begun)
+        modest.write(frame(CODEC.encode(Ping(7))))
+        await node.until(lambda: Received(PeerId(MIDDLE.public), Ping(7)) in node.inputs)
+        greedy.connection.close()
+        modest.connection.close()
 
 
 async def test_a_flood_does_not_delay_others() -> None:

@@ -50,6 +50,8 @@ class TcpProxies:
         self._side: frozenset[str] | None = None
         self._is_silent = False
         self._loss = 0.0
+        self._is_due = False
+        """Whether the next packet is lost for certain: a small share of few packets may be none."""
         self._whole = asyncio.Event()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -78,8 +80,9 @@ class TcpProxies:
         self._run(self._heal())
 
     def lose(self, share: float) -> None:
-        """Lose this share of packets."""
+        """Lose this share of packets, and the next one."""
         self._loss = share
+        self._is_due = share > 0.0
 
     def end(self) -> None:
         """Close everything."""
@@ -157,7 +160,8 @@ class TcpProxies:
 
     async def _carry(self, link: Link, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(_PIECE):
-            if self._luck.random() < self._loss:
+            if self._is_due or self._luck.random() < self._loss:
+                self._is_due = False
                 self.lost += 1
                 await asyncio.sleep(self._luck.uniform(*LATE))
                 if self._luck.random() < RESETS:

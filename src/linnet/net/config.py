@@ -42,6 +42,9 @@ class NetConfig(Struct, frozen=True):
     """Received and unhandled bytes of one link past which it is not read."""
     uncommitted_inputs: int = 8192
     """Inputs that may be handled ahead of the store; past this no link is read until it has caught up."""
+    unfinished_bytes: int = 64 * MIB
+    """Bytes of frames that have begun and not ended, on all links together; past this the link with most
+    of them is cut with ``slow_peer``."""
     unknown_messages: int = 64
     """Messages a minute that this node does not know and that a peer may send; past this the peer is cut with
     ``flooding``. A newer node hears at the first of each kind that it is not known here."""

@@ -203,6 +203,7 @@ class Driver:
         self._frames: dict[int, tuple[Message, bytes]] = {}
         self._turn_scheduled = False
         self._stalled_links = False
+        self._unfinished = 0
         self._tasks: dict[asyncio.Task[None], None] = {}
         self.turn = 0
         """See `LinkOwner`."""
@@ -329,6 +330,14 @@ class Driver:
         """See `LinkOwner`."""
         self._dirty[link] = None
         self._end_turn_soon()
+
+    def link_holds(self, more: int) -> None:
+        """See `LinkOwner`."""
+        self._unfinished += more
+        while self._unfinished > self._config.unfinished_bytes:
+            greediest = max(self._links.links, key=lambda link: link.unfinished)
+            greediest.cut(Reason.SLOW_PEER, f"{greediest.unfinished} bytes of a frame wait for the rest")
+            greediest.abort()
 
     def link_congested(self, link: Link, congested: bool) -> None:
         """See `LinkOwner`."""

@@ -15,6 +15,7 @@ from linnet.core.allowances import Allowances
 from linnet.core.errors import MalformedMessage
 from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
+from linnet.core.limits import KIB
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.machine.protocol import Vocabulary
@@ -25,6 +26,8 @@ from linnet.trace.records import Kind, Record
 from linnet.wire.codec import UnknownMessage
 from linnet.wire.frame import FrameReader, frame
 
+_SMALL = 16 * KIB
+"""Bytes of an unfinished frame that are not worth counting."""
 _BYE = CODEC.encode(Bye(Reason.SHUTDOWN))[:2]
 """The first bytes of each `Bye`, whatever its reason."""
 
@@ -105,6 +108,9 @@ class LinkOwner(Protocol):
     def link_dirty(self, link: Link) -> None:
         """Call `flush` on the link at the end of this turn."""
 
+    def link_holds(self, more: int) -> None:
+        """Note that links hold so many more bytes of unfinished frames; the greediest may be cut for it."""
+
     def link_congested(self, link: Link, congested: bool) -> None:
         """Note that the outbox passed its high mark, or fell below its low mark again."""
 
@@ -136,6 +142,8 @@ class Link:
         self._config = config
         self._reader = FrameReader()
         self._unknown = Allowances(config.unknown_messages, config.unknown_messages / 60.0)
+        self.unfinished = 0
+        """Bytes of a frame whose rest has not come."""
         self._inbox: deque[bytes] = deque()
         self._inbox_bytes = 0
         self._queue = SendQueue()
@@ -219,7 +227,14 @@ class Link:
             return
         self._inbox.extend(frames)
         self._inbox_bytes += len(data)
+        if self._reader.pending > _SMALL or self.unfinished:
+            self._count_unfinished(self._reader.pending)
         self.work()
+
+    def _count_unfinished(self, size: int) -> None:
+        more = size - self.unfinished
+        self.unfinished = size
+        self._owner.link_holds(more)
 
     def writable(self) -> None:
         """See `Consumer`."""
@@ -230,6 +245,7 @@ class Link:
         if self._linger is not None:
             self._linger.cancel()
         self._lost = reason
+        self._reader = FrameReader()  # What it holds is freed now, whenever the link itself is.
         if self._ended:
             self._give_up(reason, "the link closed before it was sent")
         elif not self._inbox:
@@ -321,6 +337,8 @@ class Link:
 
     def _end(self, reason: Reason) -> None:
         self._ended = True
+        if self.unfinished:
+            self._count_unfinished(0)
         loop = asyncio.get_running_loop()
         if self._lost is None:
             if not self._reading:

@@ -136,8 +136,9 @@ class TlsConnection(asyncio.Protocol):
         if not self.lost.done():
             self.lost.set_result(None)
         self._wake()
-        if self._consumer is not None:
-            self._consumer.connection_lost(self._reason)
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            consumer.connection_lost(self._reason)
 
     def pause_writing(self) -> None:
         """See `asyncio.Protocol`."""
