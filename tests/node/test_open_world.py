@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from tests.node.tcp_proxies import SOCKETS
 from linnet.sim.nemesis.faults import HARD, LEAST, Fault
 
 SOAKED = range(1, 11)
+EFFECTS: defaultdict[str, Counter[Fault]] = defaultdict(Counter)
+"""What came of the faults of all seeds, by way."""
 SHOWN = 12
 """Complaints of a failed run: what was done to it must stay in sight."""
 SEEDS = SOAKED if SOAK else (1,)
@@ -43,8 +45,17 @@ def test_processes_keep_their_promises(tmp_path: Path, way: str, seed: int) -> N
     assert sum(course.struck[fault] > 0 for fault in HARD) >= LEAST
     assert world.acknowledged > 20
     assert world.handed > 20
-    without_effect = [fault for fault, effects in course.effects.items() if not effects]
-    assert without_effect == [], told
+    EFFECTS[way].update(course.effects)
+    if seed == SEEDS[0]:
+        assert [fault for fault, effects in course.effects.items() if not effects] == [], told
+
+
+@pytest.mark.skipif(not SOAK, reason="the first seed alone has to show an effect of each of its faults")
+@pytest.mark.parametrize("way", WAYS)
+def test_every_fault_had_an_effect_in_some_seed(way: str) -> None:
+    """A disk may be damaged before anything is on it, and a small share of few packets may be none."""
+    assert len(EFFECTS[way]) > 2
+    assert [fault for fault, effects in EFFECTS[way].items() if not effects] == []
 
 
 def test_every_fault_strikes_in_every_way_and_all_in_the_first_seeds(tmp_path: Path) -> None:
