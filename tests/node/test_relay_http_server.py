@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import socket
 import ssl
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
@@ -17,6 +20,7 @@ from linnet.net.tls import client_context
 from linnet.node.home import HomeError
 from linnet.node.ports import KeptPorts
 from linnet.node.relay_http import serve_relay
+from linnet.node.web_server import WebServer, bind_tcp, serving
 
 
 async def hello(request: Request) -> Response:
@@ -50,6 +54,39 @@ async def test_no_tls_older_than_the_links() -> None:
     ):
         with pytest.raises(httpx.ConnectError):
             await http.get("/")
+
+
+@contextlib.asynccontextmanager
+async def patient(seconds: float, waiting: int) -> AsyncIterator[tuple[str, int]]:
+    """A server that waits so long for requests, and for so many of them."""
+    sock = bind_tcp("127.0.0.1", 0, "test")
+    server = WebServer(APP, header_seconds=seconds, waiting=waiting, limit_concurrency=64)
+    place: tuple[str, int] = sock.getsockname()
+    async with serving([(sock, server)], "test"):
+        yield place
+
+
+async def test_who_never_ends_a_request_is_closed_and_who_asks_is_answered_again_and_again() -> None:
+    async with patient(0.3, 64) as (host, port):
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n")
+        async with httpx.AsyncClient(base_url=f"http://{host}:{port}", trust_env=False) as http:
+            for _ in range(3):
+                assert (await http.get("/")).text == "hello"
+        with contextlib.suppress(ConnectionResetError):
+            assert await asyncio.wait_for(reader.read(), 10.0) == b""
+        writer.close()
+
+
+async def test_slow_requests_keep_nobody_out() -> None:
+    async with patient(60.0, 8) as (host, port):
+        slow = [await asyncio.open_connection(host, port) for _ in range(200)]
+        for _, writer in slow:
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow:")
+        async with httpx.AsyncClient(base_url=f"http://{host}:{port}", trust_env=False) as http:
+            assert (await http.get("/")).text == "hello"
+        for _, writer in slow:
+            writer.close()
 
 
 async def test_an_address_that_cannot_be_had_is_named() -> None:
