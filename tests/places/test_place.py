@@ -81,6 +81,20 @@ def test_an_operation_that_changes_nothing_is_on_record_and_the_rest_of_the_mess
     assert notes == [f"message {message}: +_topic: + on a variable of this type"]
 
 
+def test_an_object_is_found_by_the_whole_name_that_fits_best() -> None:
+    world = entered_place(1, 6)
+    announced(world, b"x", Modifier("=", "_topic", b"tea"), Modifier("=", "_topic_today", b"cake"))
+    world.network.run(world.network.elapsed + 5)
+    for name in (HOST, "guest0"):
+        for asked, found in (
+            ("_topic_today_noon", (("_topic_today", b"cake"),)),
+            ("_topic_today", (("_topic_today", b"cake"),)),
+            ("_topic_tomorrow", (("_topic", b"tea"),)),
+            ("_note", ()),
+        ):
+            assert world.obtain(name, Look(world.place, asked, at=True), ObjectsAre).objects == found
+
+
 def test_whoever_comes_later_has_the_state_and_not_the_history_of_a_public_place() -> None:
     world = PlacesWorld(2, seed=2)
     world.found(Policy.PUBLIC)

@@ -10,9 +10,10 @@ from linnet.core.reasons import Reason
 from linnet.delivery.items import Ended, Item
 from linnet.places import subscriber
 from linnet.places.channel.packet import Modifier, Packet
+from linnet.places.channel.reassembly import Broken
 from linnet.places.commands import Announced, AnnounceMore
 from linnet.places.config import PlacesConfig
-from linnet.places.items import Body, Changed, Knocked, Lost, PlaceItem, Said
+from linnet.places.items import Body, Changed, Knocked, Lost, PlaceItem, Said, TakenBack
 from linnet.trace.records import Kind
 
 ANN = AuthorId(b"ann....." * 4)
@@ -170,6 +171,27 @@ def test_messages_that_are_under_way_at_once_come_piece_by_piece() -> None:
     assert heard == {opened: b"a" * 50_000 + b"c" * 250_000, between: b"b" * 50_000}
 
 
+def test_a_cut_ends_a_message_that_was_begun_before_it_and_has_more_in_the_store() -> None:
+    stage = Stage(TIGHT)
+    stage.watch(1)
+    opened = stage.say(b"a" * 50_000, more=True)
+    for _ in range(5):
+        stage.ask(AnnounceMore(stage.place, opened, b"b" * 50_000, True), Announced)
+    later = stage.say(b"later")
+    slow = stage.take(1)
+    assert 0 < len(bodies(slow)[opened]) < 300_000
+    reason = "its term ended before it did"
+    subscribers = stage.places._places[stage.place].subscribers
+    subscribers.take_back([later], [Broken(opened, Reason.STALE, reason)])
+    stage.act()
+    stage.consumed(1, len(slow))
+    rest = drain(stage, 1)
+    assert Lost(stage.place, opened, opened, Reason.STALE) in rest
+    assert opened not in bodies(rest)
+    again = [item for item in rest if isinstance(item, Said)]
+    assert [item.message for item in again] == [later], "what has its number now is handed over"
+
+
 @pytest.mark.parametrize("since", [1, 3])
 def test_whoever_comes_later_is_handed_what_is_older_first(since: int) -> None:
     stage = Stage()
@@ -205,6 +227,42 @@ def test_the_place_of_a_durable_one_is_the_first_message_not_handled_whole() -> 
     assert list(bodies(drain(stage, 1))) == [second, third]
     stage.restart()
     assert stage.watch(1, durable="bot").since == third + 1
+
+
+def test_a_durable_one_that_was_away_at_a_cut_hears_of_it_until_it_has_handled_that() -> None:
+    stage = Stage()
+    stage.watch(1, durable="bot")
+    first, second, third, fourth = (stage.say(text) for text in (b"1", b"2", b"3", b"4"))
+    drain(stage, 1)
+    stage.unwatch(1)
+    assert stage.take(1) == [Ended(None)]
+    subscribers = stage.places._places[stage.place].subscribers
+    subscribers.take_back([third, fourth], [])
+    subscribers.take_back([second], [])
+    assert stage.watch(1, durable="bot").since == second
+    told = [TakenBack(stage.place, (third, fourth, second))]
+    taken = stage.take(1)
+    assert taken[:1] == told
+    stage.restart()
+    assert stage.watch(1, durable="bot").since == second
+    assert stage.take(1)[:1] == told, "it may have crashed before it did anything about it"
+    stage.consumed(1, 1)
+    stage.restart()
+    assert stage.watch(1, durable="bot").since == second
+    assert [item for item in stage.take(1) if isinstance(item, TakenBack)] == []
+
+
+def test_a_durable_one_that_was_handed_nothing_behind_a_cut_hears_nothing_of_it() -> None:
+    stage = Stage()
+    stage.watch(1, durable="bot")
+    first = stage.say(b"1")
+    drain(stage, 1)
+    stage.unwatch(1)
+    assert stage.take(1) == [Ended(None)]
+    second = stage.say(b"2")
+    stage.places._places[stage.place].subscribers.take_back([second], [])
+    assert stage.watch(1, durable="bot").since == second == first + 1
+    assert bodies(stage.take(1)) == {second: b"2"}
 
 
 def test_what_was_evicted_is_told_as_lost() -> None:

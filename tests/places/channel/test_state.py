@@ -89,6 +89,19 @@ def test_what_is_too_large_changes_nothing_at_all(modifiers: list[Modifier]) -> 
     assert (state.variables, state.digest()) == ({"_a": b"old"}, before)
 
 
+def test_what_was_removed_or_replaced_leaves_its_whole_room_to_others() -> None:
+    state = State(PlacesConfig(value_bytes=2048, state_bytes=2048))
+    for size in range(1, 200):
+        state.apply([_set("_a", b"x" * size)])
+        state.apply([_set("_a", b"")])
+    whole = b"y" * (2048 - len("_b"))
+    state.apply([_set("_b", whole)])
+    assert state.variables == {"_b": whole}
+    state.apply([_set("_c", whole)], reset=True)
+    assert state.variables == {"_c": whole}
+    assert reason_of(RemoteError, state.apply, [_set("_c", whole + b"y")]) == Reason.TOO_LARGE
+
+
 @given(st.lists(st.tuples(_modifiers, st.booleans()), max_size=6))
 def test_whatever_the_way_equal_variables_have_one_encoding_and_digest(
     steps: list[tuple[list[Modifier], bool]],

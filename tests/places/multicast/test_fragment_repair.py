@@ -391,6 +391,29 @@ def test_behind_a_cut_numbers_are_missing_anew() -> None:
     assert 9 not in asked
 
 
+def test_questions_about_what_was_cut_away_are_over_and_leave_room_for_others() -> None:
+    found = missing(ANNA)
+    for each in range(6):
+        found.handle_arrival(head(each), 0.0)
+    found.want(9)
+    found.note_number(8, 0.0)
+    assert found.due(1.0).questions == [
+        piece(1, ANNA, 9, 0),
+        number(2, ANNA, 6),
+        number(3, ANNA, 7),
+        number(4, ANNA, 8),
+    ]
+    found.rewind(7, 8)
+    for request in (1, 3, 4):
+        assert reason_of(RemoteError, found.answered, ANNA, request, Code.NOT_FOUND, 1.1) is Reason.SURPLUS
+    found.want(5)
+    found.want(6)
+    found.want(7)
+    assert len(found.due(1.2).questions) == 3, "as many at once as before"
+    found.handle_arrival(head(6), 1.3)
+    assert found.count == 0, "a number is missing once somebody has given it anew"
+
+
 def test_what_waits_for_room_does_not_make_the_clock_stand() -> None:
     missing = Lacking(PlacesConfig(replays_at_once=1), 0)
     missing.connect(PeerId(b"p" * 32), 0.0)
