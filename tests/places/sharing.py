@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from linnet.peer.peer import Peer
 from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Announce, Announced, ChangePlace, PlaceIs
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy
+from linnet.places.place import Place
 from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.places.world import HOST, PlacesWorld
 
@@ -75,6 +77,13 @@ def says(world: PlacesWorld, name: str, text: str) -> int:
     """Something with a change of state."""
     words = (Modifier("=", "_last", text.encode()),)
     return world.obtain(name, Announce(world.place, "_message", words, text.encode()), Announced).message
+
+
+def place_at(world: PlacesWorld, name: str) -> Place:
+    """The place as a node's machine has it."""
+    machine = world.network.machine(world.peer(name))
+    assert isinstance(machine, Peer)
+    return machine.parts.places._places[world.place]
 
 
 def heard(world: PlacesWorld, name: str) -> list[str]:

@@ -5,11 +5,27 @@ from __future__ import annotations
 import pytest
 from tests.places.sharing import announced, bodies, entered_place
 
+from linnet.core.effects import Send
+from linnet.core.inputs import Received
+from linnet.core.reasons import Reason
 from linnet.places.channel.packet import Modifier
-from linnet.places.commands import Announce, Announced, Eject, Entered, EnterPlace, Look, ObjectsAre
+from linnet.places.commands import (
+    Announce,
+    Announced,
+    ChangePlace,
+    Eject,
+    Entered,
+    EnterPlace,
+    Look,
+    ObjectsAre,
+    PlaceIs,
+)
 from linnet.places.deed import Policy
+from linnet.places.door import make_enter
+from linnet.places.messages import Decision
 from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.places.world import HOST, PlacesWorld
+from linnet.testing.identities import known_identity
 
 
 def test_who_knocks_at_a_guest_is_sent_on_to_who_can_let_it_in() -> None:
@@ -55,3 +71,20 @@ def test_who_was_ejected_from_a_public_place_stays_out_until_it_asks_and_then_co
     assert bodies(world, "guest0", first) == [b"one", b"two", b"three"]
     assert bodies(world, "guest1", first) == [b"one", b"three"], "not what was said in between"
     assert world.status("guest1").role == "guest"
+
+
+def test_who_waits_at_the_door_is_told_the_deed_if_it_does_not_know_this_one() -> None:
+    world = PlacesWorld(1, seed=19)
+    world.found(Policy.PRIVATE)
+    world.obtain(HOST, ChangePlace(world.place, cohosts=(known_identity("ann").author,)), PlaceIs)
+    who, deed = world.identities["guest0"], world.status(HOST).deed
+    assert deed.version == 2
+    for passed, (known, told) in enumerate(((0, deed), (1, deed), (2, None), (3, None))):
+        at_ms = int(world.network.now * 1000) + passed
+        asked = make_enter(who.device, who.card, world.place, at_ms, known=known)
+        machine = world.network.machine(world.peer(HOST))
+        effects = machine.handle(Received(who.peer, asked), world.network.now)
+        decisions = [
+            each.message for each in effects if isinstance(each, Send) and isinstance(each.message, Decision)
+        ]
+        assert [(each.reason, each.deed) for each in decisions] == [(Reason.WAITING, told)]

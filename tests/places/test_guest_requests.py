@@ -9,9 +9,11 @@ from tests.places.sharing import entered_place
 from linnet.core.effects import AfterCommit, Send
 from linnet.core.inputs import Received
 from linnet.core.reasons import Reason
+from linnet.delivery.commands import Unsubscribe
 from linnet.identity.keys import SigningKey
 from linnet.machine.commands import Declined
 from linnet.machine.outbox import Outbox
+from linnet.places import guest_requests
 from linnet.places.channel.packet import Modifier, render
 from linnet.places.commands import Talked, TalkTo
 from linnet.places.config import PlacesConfig
@@ -21,7 +23,7 @@ from linnet.places.messages import Heard
 from linnet.places.multicast.sealed_requests import PATIENCE, TALK_PIECE, RequestSender
 from linnet.places.place_setup import Parts
 from linnet.sim.clock import START
-from linnet.sim.places.world import HOST, PlacesWorld
+from linnet.sim.places.world import HOST, WATCHER, PlacesWorld
 from linnet.sim.seeded_random import SeededEntropy
 from linnet.testing.identities import known_identity
 from linnet.trace.records import Kind, Record
@@ -34,6 +36,28 @@ def test_without_a_host_nobody_hears_a_request_and_that_is_said() -> None:
     assert isinstance(result, Declined)
     assert result.reason is Reason.UNREACHABLE
     assert "away" in result.detail
+
+
+def test_a_host_at_whose_device_nobody_listens_is_not_one_whose_application_has_too_much_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = entered_place(1, 14)
+    talk = TalkTo(world.place, "_message", body=b"x", patience=5.0)
+    with monkeypatch.context() as full:
+        full.setattr(guest_requests, "MOST", 0)
+        declined = world.obtain("guest0", talk, Declined)
+    assert (declined.reason, declined.detail) == (
+        Reason.QUEUE_FULL,
+        "the host's device did not take it",
+    )
+    world.ask(HOST, Unsubscribe(WATCHER))
+    world.network.run(world.network.elapsed + 1)
+    declined = world.obtain("guest0", talk, Declined)
+    assert declined.reason is Reason.NOT_HELD
+    assert "nobody listens" in declined.detail
+    assert world.requests == []
+    world.watch(HOST)
+    world.obtain("guest0", talk, Talked)
 
 
 def test_a_request_to_a_host_who_is_away_is_refused_by_that_also_where_others_are_between() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.places.sharing import COHOST, assert_one_line, heard, run, says, shared_place, split
+from tests.places.sharing import COHOST, assert_one_line, heard, place_at, run, says, shared_place, split
 
 from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Announce, Announced, Entered, EnterPlace, GuestsAre, ListGuests
+from linnet.places.fragment_writer import FragmentWriter
+from linnet.places.host import Orphan, orphans, say_again
 from linnet.places.items import AGAIN, Said
 from linnet.sim.places.world import HOST
 
@@ -65,6 +67,25 @@ def test_whoever_watches_can_tell_what_is_said_again() -> None:
     assert first.event is not None
     assert [each.modifiers for each in again] == [(Modifier(":", AGAIN, first.event.hex().encode()),)]
     assert isinstance(again[0], Said)
+
+
+def test_what_turns_up_once_more_after_it_was_said_again_is_left_alone() -> None:
+    world = shared_place(2, seed=10)
+    split(world, COHOST)
+    run(world, 10)
+    first = world.obtain(HOST, Announce(world.place, "_message", (), b"here"), Announced)
+    says(world, COHOST, "there")
+    run(world, 30)
+    world.network.heal()
+    parts = place_at(world, HOST).parts
+    cut: list[Orphan] = []
+    while not cut:
+        run(world, 0.05)
+        cut = [each for each in orphans(parts) if each.rows[0].event == first.event]
+    run(world, 200)
+    assert_one_line(world, ["there", "here"])
+    (orphan,) = cut
+    assert say_again(parts, FragmentWriter(parts), orphan, world.network.now) == ([], None)
 
 
 def test_two_cohosts_who_opened_the_same_term_while_the_host_was_away_are_both_heard() -> None:

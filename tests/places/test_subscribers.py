@@ -232,7 +232,7 @@ def test_the_place_of_a_durable_one_is_the_first_message_not_handled_whole() -> 
 def test_a_durable_one_that_was_away_at_a_cut_hears_of_it_until_it_has_handled_that() -> None:
     stage = Stage()
     stage.watch(1, durable="bot")
-    first, second, third, fourth = (stage.say(text) for text in (b"1", b"2", b"3", b"4"))
+    _, second, third, fourth = (stage.say(text) for text in (b"1", b"2", b"3", b"4"))
     drain(stage, 1)
     stage.unwatch(1)
     assert stage.take(1) == [Ended(None)]

@@ -21,7 +21,7 @@ from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.identity.keys import SigningKey
 from linnet.machine.commands import Declined
-from linnet.places.commands import Announce, Announced, AnnounceMore
+from linnet.places.commands import Announce, Announced, AnnounceMore, WatchPlace
 from linnet.places.deed import Policy, sign_deed
 from linnet.places.host_terms import check_yield, sign_yield
 from linnet.places.messages import Yield
@@ -218,3 +218,16 @@ def test_who_comes_later_can_check_what_a_former_co_host_said() -> None:
     world.watch("guest3")
     run(world, 10)
     assert heard(world, "guest3") == ["by the host", "by the co-host"]
+
+
+def test_what_is_read_later_names_who_said_it() -> None:
+    world = shared_place(2, seed=12)
+    said = [(name, says(world, name, f"by {name}")) for name in (HOST, COHOST)]
+    run(world, 10)
+    by_message = {message: world.identities[name].author for name, message in said}
+    for name in (HOST, "guest1"):
+        world.heads[name].clear()
+        world.ask(name, WatchPlace(7, world.place, since=1, until=-1))
+        run(world, 5)
+        told = {each.message: each.author for each in world.heads[name] if each.message in by_message}
+        assert told == by_message, name
