@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import random
 
+from msgspec.structs import replace
 from tests.places.sealed.scene import NOW, Node
 
 from linnet.core.effects import Send
-from linnet.core.ids import Contact
+from linnet.core.ids import Contact, PeerId
 from linnet.identity.keys import SigningKey
 from linnet.machine.outbox import Outbox
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy, sign_deed
-from linnet.places.entry import LONGEST_AT_DOOR, LONGEST_PAUSE, EntrySearch
-from linnet.places.messages import Enter
+from linnet.places.entry import LONGEST_AT_DOOR, LONGEST_PAUSE, SOURCE_SECONDS, EntrySearch
+from linnet.places.messages import Away, Enter
 from linnet.places.place_setup import Parts
 from linnet.testing.identities import known_identity
 
@@ -92,3 +93,43 @@ def test_guests_are_asked_soon_again_once_the_door_is_gone() -> None:
         sent = [each for each in out.take() if isinstance(each, Send) and isinstance(each.message, Enter)]
         asked_at = now if any(each.peer == guest for each in sent) else None
     assert asked_at - gone <= LONGEST_PAUSE + 2.0
+
+
+def asked_for_missing(parts: Parts, now: float) -> set[PeerId]:
+    """Who is asked for so many missing fragments that everybody who may be is."""
+    repair = parts.fragment_repair
+    repair.note_number(parts.fragments.upto + 20, now)
+    return {each.peer for each in repair.take_due(now + CONFIG.gap_delay)}
+
+
+def test_an_upstream_too_many_is_left_once_nothing_is_missing_and_asked_for_nothing_from_then_on() -> None:
+    for is_missing in (True, False):
+        out, node = Outbox(), Node("eve")
+        parts = Parts(DEED, node.context, replace(CONFIG, upstreams=1), out)
+        search = EntrySearch(parts)
+        search.enter((), (), b"", NOW)
+        for peer in (KEEPER.peer, HOST.peer):
+            node.context.links[peer] = None
+            search.connect(peer, None, NOW)
+        if is_missing:
+            parts.fragment_repair.note_number(0, NOW)
+        out.take()
+        search.look_around(NOW + 1.0)
+        away = [each.peer for each in out.take() if isinstance(each, Send) and isinstance(each.message, Away)]
+        assert away == ([] if is_missing else [KEEPER.peer])
+        left = {HOST.peer, KEEPER.peer} - set(away)
+        assert set(parts.tree.upstreams) == left
+        assert asked_for_missing(parts, NOW + 2.0) == left
+
+
+def test_who_only_sent_us_on_is_asked_for_what_is_missing_for_a_while() -> None:
+    for passed, is_asked in ((SOURCE_SECONDS - 1.0, True), (SOURCE_SECONDS, False)):
+        out, node = Outbox(), Node("eve")
+        parts = Parts(DEED, node.context, replace(CONFIG, upstreams=1), out)
+        node.context.links[HOST.peer] = node.context.links[KEEPER.peer] = None
+        search = EntrySearch(parts)
+        search.enter((Contact(KEEPER.peer),), (), b"", NOW)
+        search.go_on_to(KEEPER.peer, [Contact(HOST.peer)], NOW)
+        search.connect(HOST.peer, None, NOW)
+        search.look_around(NOW + passed)
+        assert (KEEPER.peer in asked_for_missing(parts, NOW + passed)) is is_asked

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.places.malice import AnySend, MaliciousWorld, Twist
 from tests.places.sharing import announced, bodies, entered_place
 
+from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
+from linnet.delivery.messages import Data
 from linnet.machine.commands import Declined, Done
 from linnet.peer.config import LinkConfig, PeerConfig
 from linnet.places.channel.packet import Modifier
@@ -370,3 +373,40 @@ def test_a_host_that_restarts_and_says_nothing_still_gives_signs_of_life() -> No
     world.network.run(world.network.elapsed + 100)
     assert world.status(HOST).message > before
     assert world.status("guest0").message == world.status(HOST).message
+
+
+class Overhearing(Twist):
+    """Writes down the fragments that a node sends, with the peers."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[PeerId, Data]] = []
+
+    def sends(self, send: AnySend) -> list[AnySend]:
+        if isinstance(send.message, Data):
+            self.sent.append((send.peer, send.message))
+        return [send]
+
+
+def test_the_card_of_who_speaks_goes_over_each_link_once() -> None:
+    overhearing = Overhearing()
+    world = MaliciousWorld(2, 20, {HOST: overhearing})
+    world.found()
+    for name in world.guests:
+        world.enter(name)
+    for number in range(4):
+        announced(world, str(number).encode())
+    world.network.run(world.network.elapsed + 5)
+    for name in world.guests:
+        cards = [data.card for peer, data in overhearing.sent if peer == world.peer(name)]
+        assert cards[0] == world.identities[HOST].card
+        assert len(cards) >= 4
+        assert not any(cards[1:])
+    overhearing.sent.clear()
+    world.crash("guest0")
+    world.network.run(world.network.elapsed + 5)
+    world.restart("guest0")
+    world.network.run(world.network.elapsed + 10)
+    announced(world, b"again")
+    world.network.run(world.network.elapsed + 5)
+    cards = [data.card for peer, data in overhearing.sent if peer == world.peer("guest0")]
+    assert cards[0] == world.identities[HOST].card, "over another link it goes anew"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from tests.places.malice import AnySend, MaliciousWorld, Twist
 from tests.places.sharing import (
     COHOST,
     assert_one_line,
     everybody,
     heard,
+    place_at,
     run,
     says,
     share,
@@ -18,16 +20,20 @@ from tests.places.sharing import (
 
 from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
+from linnet.delivery.messages import Data
 from linnet.identity.keys import SigningKey
 from linnet.machine.commands import Declined
 from linnet.places.commands import Announce, Announced, AnnounceMore, WatchPlace
 from linnet.places.deed import Policy, sign_deed
 from linnet.places.host_terms import check_yield, sign_yield
-from linnet.places.messages import Yield
+from linnet.places.messages import Replayed, TermsAre, Yield
 from linnet.sim.clock import START
 from linnet.sim.places.world import HOST, PlacesWorld
 from linnet.testing.identities import known_identity
+from linnet.trace.columns import ColumnTrace
+from linnet.trace.records import Kind, Record
 
 
 def test_the_host_hands_over_to_a_co_host_and_takes_the_voice_back() -> None:
@@ -231,3 +237,69 @@ def test_what_is_read_later_names_who_said_it() -> None:
         run(world, 5)
         told = {each.message: each.author for each in world.heads[name] if each.message in by_message}
         assert told == by_message, name
+
+
+class Muffled(Twist):
+    """Holds messages of some kinds back."""
+
+    kinds: tuple[type[Message], ...] = ()
+
+    def sends(self, send: AnySend) -> list[AnySend]:
+        return [] if isinstance(send.message, self.kinds) else [send]
+
+
+def test_who_opens_a_term_takes_back_what_it_heard_behind_a_gap() -> None:
+    muffled = Muffled()
+    world = MaliciousWorld(3, 13, {HOST: muffled})
+    world.found()
+    for name in world.guests:
+        world.enter(name)
+    share(world, COHOST)
+    says(world, HOST, "one")
+    run(world, 5)
+    muffled.kinds = (Data, Replayed)
+    says(world, HOST, "nobody hears this")
+    run(world, 1)
+    muffled.kinds = (Replayed,)
+    behind = says(world, HOST, "three")
+    run(world, 1)
+    assert heard(world, COHOST) == ["one", "three"]
+    world.crash(HOST)
+    says(world, COHOST, "four")
+    run(world, 60)
+    for name in world.guests:
+        assert heard(world, name) == ["one", "four"], name
+        assert [each.messages for each in world.taken_back[name]] == [(behind,)], name
+    statuses = world.statuses(world.guests)
+    assert len({(each.term, each.missing, each.state_hash) for each in statuses}) == 1
+
+
+def test_where_nothing_is_missing_nothing_is_dropped_when_a_term_is_opened() -> None:
+    trace = ColumnTrace()
+    world = PlacesWorld(2, seed=14, trace=trace)
+    world.found()
+    for name in world.guests:
+        world.enter(name)
+    share(world, COHOST)
+    for number in range(4):
+        says(world, HOST if number % 2 else COHOST, f"word {number}")
+    run(world, 10)
+    assert_one_line(world, [f"word {number}" for number in range(4)])
+    orphaned = [each.note for each in trace.rows() if "orphaned" in (each.note or "")]
+    assert orphaned == []
+
+
+def test_terms_with_a_card_that_was_altered_change_nothing_and_name_who_brought_them() -> None:
+    world = shared_place(2, seed=15)
+    says(world, HOST, "one")
+    run(world, 5)
+    place, liar, now = place_at(world, "guest1"), world.identities[COHOST], world.network.now
+    before, upstreams = place.parts.term, place.parts.tree.upstreams
+    unit = place.parts.unit_of(place.parts.terms.line[-1].opening.event)
+    assert unit is not None
+    card = msgspec.structs.replace(liar.card, sig=bytes(64))
+    terms = TermsAre(world.place, (unit,), (card,), True)
+    assert not place.term_exchange.handle_terms(liar.peer, terms, now)
+    assert (place.parts.term, place.parts.tree.upstreams) == (before, upstreams)
+    (record,) = [each for each in place.parts.out.take() if isinstance(each, Record)]
+    assert (record.kind, record.peer, record.reason) == (Kind.REJECTED, liar.peer, Reason.BAD_SIGNATURE)
