@@ -164,3 +164,22 @@ def test_an_answer_follows_the_commit() -> None:
     (answer,) = bench.brought_about(lambda: bench.room.backfill_server.handle_want(bench.link("bob"), want))
     assert isinstance(answer, AfterCommit)
     assert isinstance(answer.effects[0], Send)
+
+
+def test_a_card_goes_with_a_question_only_to_a_peer_that_may_take_us_for_an_outsider() -> None:
+    """Members have it from our greeting, and questions for the pages of a long history are many."""
+    card = filled().who("ann").card
+    for who, shows, sends_card in (("bob", None, False), ("bob", "asked", True), ("eve", "heard out", True)):
+        bench = filled()
+        bench.up("eve")
+        told = bench.room.control.heads
+        if shows == "asked":
+            bench.room.taking.asked[bench.link(who)] = None
+        elif shows == "heard out":
+            bench.room.taking.heard_out[bench.link(who)] = told
+        page = pages_of(bench).build_control_page(AskControl(bench.id, 1, (), None), ())
+        effects = bench.hear(who, replace(page, more=True))
+        (ask,) = bench.sent(who, AskControl, effects)
+        assert ask.card == (card if sends_card else None), (who, shows)
+        assert set(ask.heads) == set(told)
+        assert not bench.sent(who, AskControl, bench.hear(who, page)), "it has no more"

@@ -33,8 +33,8 @@ def test_whom_only_a_tracker_names_is_told_who_we_are_and_no_more() -> None:
     bench = Bench("bob")
     bench.up("eve")
     (greeting,) = noticed(bench, "eve")
-    assert greeting.card == bench.who("ann").card
-    assert (greeting.heads, greeting.control, greeting.contacts, greeting.events) == ((), (), (), 0)
+    card, hints = bench.who("ann").card, ("tls://ann:1",)
+    assert greeting == Greet(bench.id, card, hints, (), (), 0, False, (), None, False)
 
 
 def test_once_it_has_shown_that_it_is_a_member_it_is_told_the_rest() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rooms.circle import Circle, founded
+from tests.rooms.circle import Circle, Devices, founded
 
 from linnet.core.ids import EventId
 from linnet.core.reasons import Reason
@@ -155,3 +155,25 @@ def test_who_cannot_say_that_it_leaves_is_told_why_and_stays() -> None:
     room.memory.held[EventId(bytes(32))] = None
     assert circle.declined("bob", LeaveRoom(circle.room)).reason is Reason.DAMAGED
     assert circle.status("bob").membership is Membership.JOIN
+
+
+def test_a_device_that_left_lets_another_of_its_person_be_that_has_joined_since() -> None:
+    circle = Devices("ann", "bob", "bob2")
+    circle.found("ann", "bob")
+    ticket = circle.ticket("ann")
+    circle.network.ask(circle.peer("bob"), LeaveRoom(circle.room))
+    circle.run(0.015)
+    circle.offline("bob")  # It has told ann, and not heard that she knows.
+    assert membership(circle, "ann", "bob") is Membership.LEAVE
+    circle.get("bob2", JoinRoom(circle.room, ticket.ticket, ticket.contacts, 60.0), RoomMade)
+    circle.run(5.0)
+    circle.online("bob")
+    circle.run(120.0)
+    assert circle.rooms("bob")._registry.get(circle.room) is None
+    assert circle.get("bob", ExamineRooms(), RoomsAre).departures == ()
+    for name in ("ann", "bob2"):
+        assert membership(circle, name, "bob") is Membership.JOIN
+    circle.read("bob2")
+    circle.say("ann", "hello")
+    circle.run(5.0)
+    assert circle.heard("bob2")[-1:] == ["hello"]

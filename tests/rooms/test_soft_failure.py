@@ -309,6 +309,21 @@ def test_what_is_given_back_counts_no_more_against_its_author() -> None:
     assert not failure.is_frequent(bob)
 
 
+def test_of_what_was_one_too_many_the_latest_are_remembered() -> None:
+    bench = Bench("bob", "cid", "dan", config=RoomsConfig(flood_soft=1, rejected=3))
+    bench.say(SetLevel(bench.id, 100, person=bench.who("cid").author))
+    heads, control = bench.room.dag.heads, bench.room.control.heads
+    bench.bring("cid", taking_away(bench, BAN))
+    start = bench._chains["bob"]
+    too_many = []
+    for number in range(6):
+        bench._chains["bob"] = start  # None builds on another, or it would wait for that.
+        too_many.append(bench.forge("bob", body=b"%d" % number, deps=heads, control=control))
+        bench.bring("dan", too_many[-1])
+    assert bench.room.dag.knows(too_many[0].head)
+    assert list(bench.room.intake.failure.shed) == [each.head for each in too_many[-3:]]
+
+
 def test_a_revocation_gives_back_nothing_that_another_took_away() -> None:
     bench = room_of_four()
     bench.join("eve")

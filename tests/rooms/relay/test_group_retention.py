@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.rooms.chronicle import person_key
+from tests.rooms.chronicle import person, person_key
 from tests.rooms.relay import scenes
-from tests.rooms.relay.scenes import World, card_of
+from tests.rooms.relay.scenes import Station, World, card_of
 
 from linnet.core.reasons import Reason
 from linnet.event.event import Event
@@ -21,6 +21,7 @@ from linnet.rooms.relay import event_index
 from linnet.rooms.relay.event_cache import ExpiryDue
 from linnet.rooms.relay.event_index import NOTE
 from linnet.rooms.relay.relay import SweepDue
+from linnet.sim.nemesis.open_node import DamageableLog, DamageableStore
 from linnet.trace.records import Kind
 
 DAY = 86_400.0
@@ -385,3 +386,30 @@ def test_what_all_have_read_is_kept_for_a_while_since_they_may_crash() -> None:
     world.now += 120.0
     operate(world, "ann", b"last")
     assert operations(world) == [b"later", b"last"]
+
+
+def test_nothing_is_let_go_while_damaged_control_events_hide_who_waits_for_it() -> None:
+    world = World(config=OPEN)
+    world.name_relay("r0")
+    store = DamageableStore()
+    world.add(Station("r0", OPEN, store=store))
+    world.admit("r0")
+    for who in ("ann", "ben"):
+        world.link("r0", who)
+        operate(world, who, b"keys of " + who.encode())
+    read_all(world, "ann")
+    cursor = read_all(world, "ben")
+    operate(world, "ann", b"for ben")
+    read_all(world, "ann")
+    (join,) = [each for each in world.chronicle.events if each.author == person("ben").author][:1]
+    assert isinstance(store.log, DamageableLog)
+    store.log.spoil(join.id)
+    world.restart("r0")
+    assert operations(world) == [b"for ben"]
+    world.link("r0", "ann")
+    world.show_control("r0", "ann")
+    assert operations(world) == [b"for ben"]
+    world.link("r0", "ben")
+    assert bodies(world.resync("r0", "ben", cursor)) == [b"for ben"]
+    read_all(world, "ben", cursor)
+    assert operations(world) == [], "it is known again who has what"

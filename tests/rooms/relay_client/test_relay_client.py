@@ -320,6 +320,20 @@ def test_relays_come_and_go_with_the_state_of_the_room() -> None:
     ]
 
 
+def test_after_the_end_no_relay_is_used_held_or_shown_whoever_connects_and_whatever_is_due() -> None:
+    scene = Scene()
+    scene.use.set_relays(ALL, 0.0)
+    scene.link(A)
+    scene.serve(A)
+    scene.use.stop()
+    assert scene.use.status() == ()
+    assert scene.unlink(A, 1.0) == []
+    assert [scene.link(relay, 2.0) for relay in (A, B)] == [[], []]
+    for timer in (tick("rotate"), tick("retry")):
+        assert not [each for each in fire(scene.use, timer, 60.0) if isinstance(each, Hold | Send)]
+    assert (scene.use.chosen, scene.use.status()) == ((), ())
+
+
 def test_the_nearest_is_used_and_figures_are_kept_for_status() -> None:
     scene = Scene(RoomsConfig(relay_choice=RelayChoice.NEAREST, page_events=10))
     scene.use.note_rtt(C, 0.01)
