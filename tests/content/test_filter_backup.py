@@ -7,20 +7,22 @@ from collections.abc import Callable, Sequence
 import pytest
 from tests.content.chains import chain, fates
 from tests.content.directories import Known, Listed
+from tests.content.one_scout import FAR, FARTHER, NEAR, LoneScout
 
 from linnet.content.attribute_keys import attribute_key, distance, position
 from linnet.content.commands import AttributeFate
 from linnet.content.config import ContentConfig
-from linnet.content.filter_backup import Backups
+from linnet.content.filter_backup import BackupDue, Backups
 from linnet.content.filter_table import FilterTable
-from linnet.content.messages import Backup, Kept
+from linnet.content.messages import Backup, Keepers, Kept, Subscribe
 from linnet.content.predicate import read_predicate
 from linnet.content.rendezvous import Elections
-from linnet.content.routes import Reach, RouteBook, Station
+from linnet.content.routes import Reach, RouteBook, RouteLapse, Station
 from linnet.core.effects import Send, SetTimer
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Effect, Outbox
+from linnet.sim.clock import START
 from linnet.sim.content.world import ContentWorld
 from linnet.trace.records import Record
 
@@ -207,3 +209,38 @@ def test_a_partition_works_on_both_sides_and_heals() -> None:
     world.publish("node20", "stock", b"all")
     world.run(60.0)
     assert [world.bodies(name)[-1] for name in world.names[:20]] == [b"all"] * 20
+
+
+def between() -> LoneScout:
+    """A node on the way from one who subscribes to the rendezvous; another keeps its filters."""
+    config = ContentConfig(backups=1, tries=1)
+    machine = LoneScout(1, Listed(FAR, FARTHER, NEAR, hints=("tls://a:1",)), config)
+    for peer in (NEAR, FAR, FARTHER):
+        machine.up(peer)
+    effects = machine.hear(FARTHER, Subscribe(1, "stock", "stock", 0), START)
+    (up,) = [each.message for each in effects if isinstance(each, Send) and each.peer == NEAR]
+    assert isinstance(up, Subscribe)
+    assert [each.peer for each in up.backups] == [FAR]
+    ((peer, message),) = told([*effects])
+    assert (peer, message.number, texts(message)) == (FAR, 1, [(FARTHER, ("stock",))])
+    return machine
+
+
+def test_the_next_hop_is_told_at_once_whom_to_ask_instead_of_a_keeper_that_does_not_answer() -> None:
+    machine = between()
+    effects = machine.fire(BackupDue(1), START + 2.0)
+    told_up = [each.message for each in effects if isinstance(each, Send) and each.peer == NEAR]
+    (keepers,) = [each for each in told_up if isinstance(each, Keepers)]
+    assert [each.peer for each in keepers.backups] == [FARTHER]
+
+
+@pytest.mark.parametrize("is_back", [False, True])
+def test_keepers_are_told_of_a_route_that_stayed_away(is_back: bool) -> None:
+    machine = between()
+    machine.hear(FAR, Kept(1, None), START)
+    assert SetTimer(ContentConfig().avoided, RouteLapse(FARTHER)) in machine.down(FARTHER)
+    if is_back:
+        machine.up(FARTHER)
+    lapsed = told([*machine.fire(RouteLapse(FARTHER), START + 100.0)])
+    kept = [(peer, texts(message), message.routes[0].whole) for peer, message in lapsed if message.routes]
+    assert kept == ([] if is_back else [(FAR, [(FARTHER, ())], True)])

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 from tests.content.chains import nearest_first
+from tests.content.test_filter_backup import OURS, Parts
 
+from linnet.content.attribute_keys import MOST_PARTS, Locate, Located, attribute_key, part_name
 from linnet.content.commands import Outcome
 from linnet.content.config import ContentConfig
+from linnet.content.hot_attributes import HotAttributes
+from linnet.machine.outbox import Outbox
 from linnet.sim.content.world import ContentWorld
 
 
@@ -94,3 +98,25 @@ def test_what_has_cooled_down_is_whole_again() -> None:
     busy.world.run(10.0)
     assert busy.missing() == 0
     assert sum(now != then for now, then in zip(busy.loads(), before, strict=True)) == 1
+
+
+def test_each_split_looks_for_as_many_nodes_as_it_adds_parts_and_counts_when_all_are_found() -> None:
+    out = Outbox()
+    hot = HotAttributes(OURS, ContentConfig(hot=1.0), Parts().backups, out)
+    expected = 1
+    for now in range(0, 100, 10):
+        assert hot.parts("stock") == expected
+        for _ in range(10):
+            hot.count_arrival("stock", float(now))
+        assert out.take_notices() == [], "as many as are borne"
+        hot.count_arrival("stock", float(now))
+        added = range(expected, min(2 * expected, MOST_PARTS))
+        keys = [attribute_key(part_name("stock", part)) for part in added]
+        assert out.take_notices() == [Locate(key) for key in keys]
+        for key in keys:
+            assert hot.parts("stock") == expected
+            hot.handle_nodes_found(Located(key, ()))
+        expected = min(2 * expected, MOST_PARTS)
+    assert expected == MOST_PARTS
+    hot.unsplit("stock")
+    assert hot.parts("stock") == 1

@@ -6,7 +6,7 @@ from tests.content.directories import Known
 
 from linnet.content.attribute_keys import Locate, Located, attribute_key, distance
 from linnet.content.config import ContentConfig
-from linnet.content.rendezvous import OURS, PENDING, Elections, Verdict
+from linnet.content.rendezvous import OURS, PENDING, Elections, Suspects, Verdict
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.machine.outbox import Notice, Outbox
@@ -152,3 +152,16 @@ def test_who_finds_nobody_though_others_are_known_is_lost_and_who_knows_of_none_
     chosen.suspects.handle_link_down(NEAR, Reason.CRASHED, 0.0)
     assert chosen.lost_sight("stock", 0.0)
     assert not chosen.lost_sight("stock", 60.0), "for as long as it is left out"
+
+
+def test_so_many_who_were_named_are_remembered_and_whoever_names_more_is_believed() -> None:
+    suspects = Suspects(ContentConfig(routes=2))
+    named, senders = ([PeerId(bytes([first + number]) * 32) for number in range(3)] for first in (10, 20))
+    for peer, sender in zip(named, senders, strict=True):
+        suspects.note_named(peer, sender)
+    for peer in named:
+        suspects.avoid(peer, 0.0)
+    assert [suspects.heeds(sender, 1.0) for sender in senders] == [False, False, True]
+    suspects.note_named(named[2], senders[2])
+    suspects.avoid(named[2], 1.0)
+    assert not suspects.heeds(senders[2], 2.0), "there is room again for one that turned out"

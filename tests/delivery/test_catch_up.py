@@ -14,7 +14,7 @@ from linnet.delivery.messages import History, HistoryPage
 from linnet.event.event import Verified
 from linnet.machine.outbox import Effect, Outbox
 
-S1, S2 = PeerId(b"1" * 32), PeerId(b"2" * 32)
+S1, S2, OWN = PeerId(b"1" * 32), PeerId(b"2" * 32), PeerId(b"0" * 32)
 C1, C2 = Contact(S1, ("tls://s:1",)), Contact(S2, ("tls://s:2",))
 CONFIG = DeliveryConfig(history_timeout=5.0, buffer_items=4)
 TIMER = HistoryDue(TOPIC, 9)
@@ -284,3 +284,19 @@ def test_it_says_whether_older_ones_were_evicted() -> None:
         DONE,
         [CaughtUp(2.5, True, None)],
     )
+
+
+def test_from_a_time_on_our_own_log_is_whole_only_in_what_we_said_ourselves() -> None:
+    """Others may have said more since then than we were there to hear; storage nodes have it."""
+    links, out = {S1: None, OWN: None}, Outbox()
+    ann, ben = Voice(), Voice("ben")
+    ours, (missed, heard) = ann.units(2), ben.units(2)
+    catchup = CatchUp(9, TOPIC, 12.5, CONFIG, links, out, own=OWN, own_chain=ann.key)
+    assert ask(OWN, None, 12_500) in asked(out, catchup.begin, [C1])
+    own = answer((ours[0], heard, ours[1]), 3, True)
+    assert catchup.is_answer(OWN, own)
+    assert catchup.take_page(own, [ours[0], heard, ours[1]], True) == items(*ours)
+    assert ask(S1, None, 12_500) in out.take()
+    stored = answer((ours[0], missed, heard), 3, True)
+    assert catchup.take_page(stored, [ours[0], missed, heard], True) == [*items(missed, heard), CAUGHT_UP]
+    assert catchup.reached == {ann.key: 2, ben.key: 2}

@@ -115,6 +115,14 @@ def test_a_link_to_storage_is_made_even_if_a_neighbour_can_be_asked() -> None:
     assert scene.fire() == [Hold(S1, HINTS, PURPOSE), scene.ask(NEIGHBOR), scene.wait(3.0)]
 
 
+def test_with_a_link_to_one_storage_node_no_other_is_dialled() -> None:
+    scene = Scene(S2)
+    scene.gaps.set_storage([Contact(S1, HINTS), Contact(S2, HINTS)])
+    scene.begin()
+    assert scene.fire() == [scene.ask(S2), scene.wait(3.0)]
+    assert not [each for each in scene.fire() if isinstance(each, Hold)], "not even if it does not answer"
+
+
 def test_who_holds_another_chain_is_not_asked() -> None:
     scene = Scene(NEIGHBOR)
     scene.gaps.note_holder(NEIGHBOR, Voice("ben").key)

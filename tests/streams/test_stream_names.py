@@ -27,6 +27,14 @@ def test_the_person_before_the_slash_is_the_owner() -> None:
     assert owner_of("person/with/slashes") is None
 
 
+def test_a_name_that_is_too_short_to_begin_with_an_id_is_an_open_stream() -> None:
+    assert owner_of("lp1/news") is None
+    assert owner_of(f"lp1{'x' * 40}/news") is None
+    with pytest.raises(BadText):
+        owner_of(f"lp1{'x' * 41}/news")
+    assert owner_of(f"lp1{'x' * 41}") is None, "what belongs to a person has a slash"
+
+
 @pytest.mark.parametrize(
     "name",
     ["", " weather", "weather ", "a\nb", "a\x00b", "x" * (STREAM_NAME_CHARS + 1), OWNED.replace("/", "x/")],

@@ -34,13 +34,14 @@ from linnet.core.reasons import Reason
 from linnet.event.signing import unit_head
 from linnet.testing.identities import known_identity
 from linnet.testing.lone_part import Said
+from linnet.trace.records import Kind, Record
 
 
 class Deputy(FastNode):
     """A member of the publisher's group, which said that it could serve two."""
 
-    def __init__(self) -> None:
-        super().__init__("deputy")
+    def __init__(self, config: FastConfig | None = None) -> None:
+        super().__init__("deputy", config)
         self.publisher = LonePublisher()
         self.up("publisher")
         via = GroupAt(Contact(self.publisher.peer, HINTS), "stock")
@@ -122,6 +123,23 @@ def test_who_does_not_answer_in_time_is_left_to_the_publisher() -> None:
     late = node.fire(timer.timer)
     assert final(late) == [(False, 1)]
     assert complaints(late) == [(known_identity("y").peer, Reason.TIMEOUT)]
+
+
+def test_an_answer_about_an_event_that_was_forgotten_meanwhile_changes_nothing() -> None:
+    node = Deputy(FastConfig(publications=1, tries=1))
+    node.entrust(node.enrolment("x"), node.enrolment("y"))
+    effects = node.hear("publisher", node.event())
+    (first,), (silent,) = sent(effects, "x", Convey), sent(effects, "y", Convey)
+    effects = node.hear("publisher", node.event())
+    assert [each.reason for each in effects if isinstance(each, Record) and each.kind is Kind.EVICTED] == [
+        Reason.TOO_MANY
+    ]
+    assert final(node.answered(first, "x")) == []
+    assert final(node.fire(AnswerDue(silent.number))) == [], "nor that there is none"
+    (second,), (other,) = sent(effects, "x", Convey), sent(effects, "y", Convey)
+    assert final(node.answered(second, "x")) == []
+    assert final(node.answered(second, "x")) == []
+    assert final(node.answered(other, "y")) == [(False, 2)]
 
 
 def test_who_says_that_it_is_no_member_gives_no_receipt() -> None:
