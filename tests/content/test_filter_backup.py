@@ -24,6 +24,7 @@ from linnet.core.reasons import Reason
 from linnet.machine.outbox import Effect, Outbox
 from linnet.sim.clock import START
 from linnet.sim.content.world import ContentWorld
+from linnet.testing.lone_part import Said
 from linnet.trace.records import Record
 
 OURS, ROUTE, OTHER, *KNOWN = (PeerId(bytes([number]) * 32) for number in range(1, 9))
@@ -226,9 +227,19 @@ def between() -> LoneScout:
     return machine
 
 
-def test_the_next_hop_is_told_at_once_whom_to_ask_instead_of_a_keeper_that_does_not_answer() -> None:
-    machine = between()
-    effects = machine.fire(BackupDue(1), START + 2.0)
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda machine: machine.fire(BackupDue(1), START + 2.0),
+        lambda machine: machine.hear(FAR, Kept(1, Reason.TOO_MANY), START),
+        lambda machine: machine.down(FAR),
+    ],
+    ids=["silent", "unwilling", "gone"],
+)
+def test_the_next_hop_is_told_at_once_whom_to_ask_instead_of_a_keeper(
+    end: Callable[[LoneScout], Said],
+) -> None:
+    effects = end(between())
     told_up = [each.message for each in effects if isinstance(each, Send) and each.peer == NEAR]
     (keepers,) = [each for each in told_up if isinstance(each, Keepers)]
     assert [each.peer for each in keepers.backups] == [FARTHER]

@@ -9,13 +9,15 @@ from tests.content.one_event import lone_context
 
 from linnet.content.attribute_keys import Locate, attribute_key, distance
 from linnet.content.config import FastConfig
-from linnet.content.fast.commands import GroupsFound, SearchGroups
-from linnet.content.fast.messages import POSTINGS, Browse, Browsed, Posting
+from linnet.content.fast.commands import GroupsFound, JoinGroups, SearchGroups
+from linnet.content.fast.fast_delivery import IdleDue
+from linnet.content.fast.messages import POSTINGS, Browse, Browsed, Enrol, Enrolled, Posting
 from linnet.content.fast.signed_records import group_id, make_posting
 from linnet.core.ids import Contact
 from linnet.core.reasons import Reason
 from linnet.sim.clock import START
 from linnet.testing.identities import known_identity
+from linnet.testing.lone_part import Said
 
 KEY = attribute_key("stock")
 NAMES = sorted("abcdef", key=lambda name: distance(known_identity(name).peer, KEY))
@@ -131,3 +133,28 @@ def test_in_a_network_a_group_is_found_though_two_of_three_boards_crashed() -> N
     found = world.asked(reader, SearchGroups("stock"), 70.0)
     assert isinstance(found, GroupsFound)
     assert len(found.groups) == 1
+
+
+def test_a_subscription_without_a_group_is_searched_for_again_and_one_with_a_group_is_not() -> None:
+    node = FastNode("far")
+    for name in NAMES:
+        node.up(name)
+    contacts = tuple(Contact(known_identity(name).peer, HINTS) for name in NAMES)
+
+    def search(number: int, text: str, *found: Posting) -> Said:
+        key = attribute_key(text)
+        assert node.ask(JoinGroups(number, text)) == [Locate(key)]
+        effects = node.find(key, *contacts)
+        told: Said = []
+        for name in NAMES:
+            for browse in sent(effects, name, Browse):
+                told += node.hear(name, Browsed(browse.number, found, False, None))
+        return told
+
+    (enrol,) = sent(search(1, "stock", posting("p")), "p", Enrol) or sent(node.up("p"), "p", Enrol)
+    node.hear("p", Enrolled(enrol.number, None))
+    search(2, "gold")
+    assert [each for each in node.fire(IdleDue()) if isinstance(each, Locate)] == [
+        Locate(attribute_key("gold"))
+    ]
+    assert not [each for each in node.fire(IdleDue()) if isinstance(each, Locate)], "that search goes on"
