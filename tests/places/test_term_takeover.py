@@ -18,6 +18,7 @@ from tests.places.sharing import (
     split,
 )
 
+from linnet.core.effects import Hold, Send
 from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId
 from linnet.core.messages import Message
@@ -27,7 +28,7 @@ from linnet.identity.keys import SigningKey
 from linnet.machine.commands import Declined
 from linnet.places.commands import Announce, Announced, AnnounceMore, WatchPlace
 from linnet.places.deed import Policy, sign_deed
-from linnet.places.host_terms import check_yield, sign_yield
+from linnet.places.host_terms import Turn, check_yield, sign_yield
 from linnet.places.messages import Replayed, TermsAre, Yield
 from linnet.sim.clock import START
 from linnet.sim.places.world import HOST, PlacesWorld
@@ -121,6 +122,27 @@ def test_without_an_answer_the_next_term_is_opened() -> None:
     assert world.config.yield_timeout <= waited <= world.config.yield_timeout + 1
     run(world, 5)
     assert world.status(COHOST).term == 2
+
+
+def test_a_voice_that_has_to_be_dialled_first_has_its_whole_time_to_answer() -> None:
+    world = shared_place(2, seed=6)
+    says(world, HOST, "one")
+    run(world, 5)
+    place, voice, now = place_at(world, COHOST), world.peer(HOST), world.network.now
+    takeover, out, patience = place.host.takeover, place.parts.out, world.config.yield_timeout
+    del place.parts.context.links[voice]
+    takeover.want_turn(now)
+    assert [each.peer for each in out.take() if isinstance(each, Hold)] == [voice]
+    place.parts.context.links[voice] = None
+    asked = now + patience - 1.0
+    for again in (0.0, 0.5):
+        takeover.ask_voice(asked + again)
+        sent = [
+            each.peer for each in out.take() if isinstance(each, Send) and isinstance(each.message, Yield)
+        ]
+        assert sent == ([] if again else [voice]), "it is asked once"
+    assert takeover.turn(asked + patience - 0.1) is Turn.WAIT
+    assert takeover.turn(asked + patience) is Turn.OPEN
 
 
 def test_a_word_that_waits_for_its_turn_is_not_overtaken_by_the_next_one() -> None:
