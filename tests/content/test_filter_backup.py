@@ -14,7 +14,7 @@ from linnet.content.commands import AttributeFate
 from linnet.content.config import ContentConfig
 from linnet.content.filter_backup import BackupDue, Backups
 from linnet.content.filter_table import FilterTable
-from linnet.content.messages import Backup, Keepers, Kept, Subscribe
+from linnet.content.messages import Backup, Keepers, Kept, Replace, Subscribe
 from linnet.content.predicate import read_predicate
 from linnet.content.rendezvous import Elections
 from linnet.content.routes import Reach, RouteBook, RouteLapse, Station
@@ -246,12 +246,15 @@ def test_the_next_hop_is_told_at_once_whom_to_ask_instead_of_a_keeper(
 
 
 @pytest.mark.parametrize("is_back", [False, True])
-def test_keepers_are_told_of_a_route_that_stayed_away(is_back: bool) -> None:
+def test_keepers_and_the_next_hop_are_told_of_a_route_that_stayed_away(is_back: bool) -> None:
     machine = between()
     machine.hear(FAR, Kept(1, None), START)
     assert SetTimer(ContentConfig().avoided, RouteLapse(FARTHER)) in machine.down(FARTHER)
     if is_back:
         machine.up(FARTHER)
-    lapsed = told([*machine.fire(RouteLapse(FARTHER), START + 100.0)])
+    effects = machine.fire(RouteLapse(FARTHER), START + 100.0)
+    lapsed = told([*effects])
     kept = [(peer, texts(message), message.routes[0].whole) for peer, message in lapsed if message.routes]
     assert kept == ([] if is_back else [(FAR, [(FARTHER, ())], True)])
+    withdrawn = [each for each in effects if isinstance(each, Send) and isinstance(each.message, Replace)]
+    assert withdrawn == ([] if is_back else [Send(NEAR, Replace("stock", ()))])

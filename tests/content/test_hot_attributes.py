@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 from tests.content.chains import nearest_first
-from tests.content.test_filter_backup import OURS, Parts
+from tests.content.test_filter_backup import OURS, ROUTE, Parts, told
 
-from linnet.content.attribute_keys import MOST_PARTS, Locate, Located, attribute_key, part_name
+from linnet.content.attribute_keys import MOST_PARTS, Locate, Located, attribute_key, distance, part_name
 from linnet.content.commands import Outcome
 from linnet.content.config import ContentConfig
 from linnet.content.hot_attributes import HotAttributes
+from linnet.core.ids import Contact, PeerId
 from linnet.machine.outbox import Outbox
 from linnet.sim.content.world import ContentWorld
 
@@ -120,3 +121,37 @@ def test_each_split_looks_for_as_many_nodes_as_it_adds_parts_and_counts_when_all
     assert expected == MOST_PARTS
     hot.unsplit("stock")
     assert hot.parts("stock") == 1
+
+
+def split_once(ours: PeerId = OURS) -> tuple[HotAttributes, Parts]:
+    """An attribute in two parts, for which the second node is still looked for."""
+    parts = Parts()
+    parts.add(ROUTE, "stock/apple")
+    hot = HotAttributes(ours, ContentConfig(hot=1.0), parts.backups, parts.out)
+    for _ in range(11):
+        hot.count_arrival("stock", 0.0)
+    parts.out.clear()
+    return hot, parts
+
+
+def test_a_part_is_held_by_who_is_closer_to_it_than_we_are_and_counts_when_it_has_all_filters() -> None:
+    key = attribute_key("stock/1")
+    some = (PeerId(bytes([number]) * 32) for number in range(20, 23))
+    closer, ours, farther = sorted(some, key=lambda peer: distance(peer, key))
+    for found, is_closer in ((closer, True), (farther, False)):
+        hot, parts = split_once(ours)
+        parts.reach.handle_link_up(found)
+        hot.handle_nodes_found(Located(key, (Contact(found),)))
+        asked = [(peer, message.attribute) for peer, message in told(parts.out.take())]
+        assert asked == ([(found, "stock/1")] if is_closer else [])
+        assert hot.parts("stock") == (1 if is_closer else 2)
+
+
+@pytest.mark.parametrize(("events", "parts"), [(2, 1), (3, 2)])
+def test_a_split_ends_when_a_quarter_of_what_is_borne_does_not_come_any_more(events: int, parts: int) -> None:
+    hot, _ = split_once()
+    hot.handle_nodes_found(Located(attribute_key("stock/1"), ()))
+    for _ in range(events):
+        hot.count_arrival("stock", 5.0)
+    hot.begin_period(6.0)
+    assert hot.parts("stock") == parts

@@ -162,6 +162,9 @@ def test_so_many_who_were_named_are_remembered_and_whoever_names_more_is_believe
     for peer in named:
         suspects.avoid(peer, 0.0)
     assert [suspects.heeds(sender, 1.0) for sender in senders] == [False, False, True]
+    suspects.note_named(senders[2], senders[2])
+    suspects.avoid(senders[2], 1.0)
+    assert suspects.heeds(senders[2], 2.0), "who names itself may have been away for once"
     suspects.note_named(named[2], senders[2])
     suspects.avoid(named[2], 1.0)
     assert not suspects.heeds(senders[2], 2.0), "there is room again for one that turned out"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.delivery.voices import TOPIC, Voice, asked
 
 from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
@@ -286,17 +287,18 @@ def test_it_says_whether_older_ones_were_evicted() -> None:
     )
 
 
-def test_from_a_time_on_our_own_log_is_whole_only_in_what_we_said_ourselves() -> None:
+@pytest.mark.parametrize("since", [0.0, 12.5])
+def test_our_own_log_is_whole_only_in_what_we_said_ourselves(since: float) -> None:
     """Others may have said more since then than we were there to hear; storage nodes have it."""
     links, out = {S1: None, OWN: None}, Outbox()
     ann, ben = Voice(), Voice("ben")
     ours, (missed, heard) = ann.units(2), ben.units(2)
-    catchup = CatchUp(9, TOPIC, 12.5, CONFIG, links, out, own=OWN, own_chain=ann.key)
-    assert ask(OWN, None, 12_500) in asked(out, catchup.begin, [C1])
+    catchup = CatchUp(9, TOPIC, since, CONFIG, links, out, own=OWN, own_chain=ann.key)
+    assert ask(OWN, None, int(since * 1000)) in asked(out, catchup.begin, [C1])
     own = answer((ours[0], heard, ours[1]), 3, True)
     assert catchup.is_answer(OWN, own)
     assert catchup.take_page(own, [ours[0], heard, ours[1]], True) == items(*ours)
-    assert ask(S1, None, 12_500) in out.take()
+    assert ask(S1, None, int(since * 1000)) in out.take()
     stored = answer((ours[0], missed, heard), 3, True)
     assert catchup.take_page(stored, [ours[0], missed, heard], True) == [*items(missed, heard), CAUGHT_UP]
     assert catchup.reached == {ann.key: 2, ben.key: 2}

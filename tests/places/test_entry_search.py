@@ -7,7 +7,7 @@ import random
 from msgspec.structs import replace
 from tests.places.sealed.scene import NOW, Node
 
-from linnet.core.effects import Send
+from linnet.core.effects import Release, Send
 from linnet.core.ids import Contact, PeerId
 from linnet.identity.keys import SigningKey
 from linnet.machine.outbox import Outbox
@@ -107,7 +107,7 @@ def test_an_upstream_too_many_is_left_once_nothing_is_missing_and_asked_for_noth
         out, node = Outbox(), Node("eve")
         parts = Parts(DEED, node.context, replace(CONFIG, upstreams=1), out)
         search = EntrySearch(parts)
-        search.enter((), (), b"", NOW)
+        search.enter((Contact(KEEPER.peer), Contact(HOST.peer)), (), b"", NOW)
         for peer in (KEEPER.peer, HOST.peer):
             node.context.links[peer] = None
             search.connect(peer, None, NOW)
@@ -115,8 +115,10 @@ def test_an_upstream_too_many_is_left_once_nothing_is_missing_and_asked_for_noth
             parts.fragment_repair.note_number(0, NOW)
         out.take()
         search.look_around(NOW + 1.0)
-        away = [each.peer for each in out.take() if isinstance(each, Send) and isinstance(each.message, Away)]
+        effects = out.take()
+        away = [each.peer for each in effects if isinstance(each, Send) and isinstance(each.message, Away)]
         assert away == ([] if is_missing else [KEEPER.peer])
+        assert [each.peer for each in effects if isinstance(each, Release)] == away
         left = {HOST.peer, KEEPER.peer} - set(away)
         assert set(parts.tree.upstreams) == left
         assert asked_for_missing(parts, NOW + 2.0) == left

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.places.sharing import COHOST, assert_one_line, heard, place_at, run, says, shared_place, split
 
+from linnet.core.reasons import Reason
 from linnet.places.channel.packet import Modifier
 from linnet.places.commands import Announce, Announced, Entered, EnterPlace, GuestsAre, ListGuests
 from linnet.places.fragment_writer import FragmentWriter
@@ -86,6 +87,25 @@ def test_what_turns_up_once_more_after_it_was_said_again_is_left_alone() -> None
     assert_one_line(world, ["there", "here"])
     (orphan,) = cut
     assert say_again(parts, FragmentWriter(parts), orphan, world.network.now) == ([], None)
+
+
+def test_what_was_not_finished_when_its_term_was_cut_is_dropped_with_a_record() -> None:
+    world = shared_place(2, seed=10)
+    split(world, COHOST)
+    run(world, 10)
+    first = world.obtain(HOST, Announce(world.place, "_message", (), b"here", more=True), Announced)
+    says(world, COHOST, "there")
+    run(world, 30)
+    world.network.heal()
+    parts = place_at(world, HOST).parts
+    cut: list[Orphan] = []
+    while not cut:
+        run(world, 0.05)
+        cut = [each for each in orphans(parts) if each.rows[0].event == first.event]
+    spoken, record = say_again(parts, FragmentWriter(parts), cut[0], world.network.now)
+    assert (spoken, record and record.reason, record and record.event) == ([], Reason.STALE, first.event)
+    run(world, 200)
+    assert_one_line(world, ["there"])
 
 
 def test_two_cohosts_who_opened_the_same_term_while_the_host_was_away_are_both_heard() -> None:

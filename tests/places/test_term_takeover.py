@@ -285,13 +285,25 @@ def test_who_opens_a_term_takes_back_what_it_heard_behind_a_gap() -> None:
     muffled.kinds = (Replayed,)
     behind = says(world, HOST, "three")
     run(world, 1)
-    assert heard(world, COHOST) == ["one", "three"]
+    muffled.kinds = (Data, Replayed)
+    says(world, HOST, "nor this")
+    run(world, 1)
+    muffled.kinds = (Replayed,)
+    says(world, HOST, "five")
+    run(world, 1)
+    assert heard(world, COHOST) == ["one", "three", "five"]
     world.crash(HOST)
-    says(world, COHOST, "four")
+    for heads in world.heads.values():
+        heads.clear()
+    texts = ["two", "three again", "four", "five again", "six"]
+    for text in texts:
+        says(world, COHOST, text)
     run(world, 60)
     for name in world.guests:
-        assert heard(world, name) == ["one", "four"], name
-        assert [each.messages for each in world.taken_back[name]] == [(behind,)], name
+        assert heard(world, name) == ["one", *texts], name
+        assert [each.messages for each in world.taken_back[name]] == [(behind, behind + 2)], name
+        begun = [each.message for each in world.heads[name] if each.method == "_message"]
+        assert begun == sorted(set(begun)), "what has a number anew is handed over once"
     statuses = world.statuses(world.guests)
     assert len({(each.term, each.missing, each.state_hash) for each in statuses}) == 1
 

@@ -183,3 +183,16 @@ def test_a_card_goes_with_a_question_only_to_a_peer_that_may_take_us_for_an_outs
         assert ask.card == (card if sends_card else None), (who, shows)
         assert set(ask.heads) == set(told)
         assert not bench.sent(who, AskControl, bench.hear(who, page)), "it has no more"
+
+
+def test_an_outsider_is_shown_no_more_of_our_heads_than_before_or_than_it_has_shown() -> None:
+    for who in ("bob", "eve"):
+        bench = filled()
+        bench.up("eve")
+        if who == "eve":
+            bench.room.taking.heard_out[bench.link(who)] = ()
+        page = pages_of(bench).build_control_page(AskControl(bench.id, 1, (), None), ())
+        effects = bench.hear(who, replace(page, units=page.units[:2], more=True))
+        (ask,) = bench.sent(who, AskControl, effects)
+        shown = unit_head(page.units[1])
+        assert ask.heads == ((shown,) if who == "eve" else (shown, *bench.room.control.heads))

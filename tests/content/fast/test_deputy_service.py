@@ -114,7 +114,7 @@ def test_who_does_not_answer_in_time_is_left_to_the_publisher() -> None:
     node = Deputy()
     node.entrust(node.enrolment("x"), node.enrolment("y"))
     effects = node.hear("publisher", node.event())
-    (to_x,) = sent(effects, "x", Convey)
+    (to_x,), (to_y,) = sent(effects, "x", Convey), sent(effects, "y", Convey)
     node.answered(to_x, "x")
     (timer,) = [
         each for each in effects if isinstance(each, SetTimer) and isinstance(each.timer, ReceiptsDue)
@@ -123,6 +123,7 @@ def test_who_does_not_answer_in_time_is_left_to_the_publisher() -> None:
     late = node.fire(timer.timer)
     assert final(late) == [(False, 1)]
     assert complaints(late) == [(known_identity("y").peer, Reason.TIMEOUT)]
+    assert node.fire(AnswerDue(to_y.number)) == [], "it is not asked again"
 
 
 def test_an_answer_about_an_event_that_was_forgotten_meanwhile_changes_nothing() -> None:
