@@ -7,7 +7,7 @@ import random
 from msgspec.structs import replace
 from tests.places.sealed.scene import NOW, Node
 
-from linnet.core.effects import Release, Send
+from linnet.core.effects import Hold, Release, Send
 from linnet.core.ids import Contact, PeerId
 from linnet.identity.keys import SigningKey
 from linnet.machine.outbox import Outbox
@@ -135,3 +135,16 @@ def test_who_only_sent_us_on_is_asked_for_what_is_missing_for_a_while() -> None:
         search.connect(HOST.peer, None, NOW)
         search.look_around(NOW + passed)
         assert (KEEPER.peer in asked_for_missing(parts, NOW + passed)) is is_asked
+
+
+def test_who_leaves_lets_go_of_all_that_were_dialled_and_looks_for_nobody() -> None:
+    out, node = Outbox(), Node("eve")
+    search = EntrySearch(Parts(DEED, node.context, CONFIG, out))
+    search.enter((Contact(HOST.peer), Contact(KEEPER.peer)), (), b"", NOW)
+    held = {each.peer for each in out.take() if isinstance(each, Hold)}
+    assert held
+    search.leave()
+    assert {each.peer for each in out.take() if isinstance(each, Release)} == held
+    for passed in range(60):
+        search.look_around(NOW + passed)
+    assert not [each for each in out.take() if isinstance(each, Hold | Send)]

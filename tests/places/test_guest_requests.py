@@ -106,6 +106,25 @@ def test_a_request_that_would_change_state_is_refused_by_the_host_as_well(operat
     ]
 
 
+def test_a_receipt_goes_back_the_way_of_its_request_once() -> None:
+    host, ann = (known_identity(name) for name in ("host", "ann"))
+    deed = sign_deed(SigningKey(b"p" * 32), 1, Policy.PUBLIC, host.author)
+    config, out, between = PlacesConfig(), Outbox(), Node("ben")
+    between.context.links[host.peer] = None
+    requests = GuestRequests(Parts(deed, between.context, config, out))
+    sender = RequestSender(deed.place, ann.device, ann.card, config, SeededEntropy(3, "talk"))
+    number, (piece,) = sender.say(host.peer, b"_request\nplease")
+    assert requests.handle_talk(ann.peer, piece, True, START) is None
+    assert [each.peer for each in out.take() if isinstance(each, Send)] == [host.peer]
+    heard = Heard(deed.place, ann.peer, number, None, bytes(64))
+    for told in ([ann.peer], []):
+        requests.handle_heard(host.peer, heard)
+        effects = out.take()
+        assert [each.peer for each in effects if isinstance(each, Send)] == told
+        reasons = [each.reason for each in effects if isinstance(each, Record)]
+        assert reasons == ([] if told else [Reason.UNREACHABLE])
+
+
 def test_a_request_that_is_never_finished_leaves_room_for_others_after_a_while() -> None:
     host, ann, ben = (known_identity(name) for name in ("host", "ann", "ben"))
     deed = sign_deed(SigningKey(b"p" * 32), 1, Policy.PUBLIC, host.author)

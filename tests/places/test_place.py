@@ -32,9 +32,11 @@ from linnet.places.commands import (
     Talked,
     TalkTo,
     Turned,
+    WatchPlace,
 )
 from linnet.places.config import PlacesConfig
 from linnet.places.deed import Policy
+from linnet.places.items import Lost
 from linnet.sim.links import LinkModel, named_latency
 from linnet.sim.places.world import HINTS, HOST, PlacesWorld
 from linnet.trace.columns import ColumnTrace
@@ -111,6 +113,10 @@ def test_whoever_comes_later_has_the_state_and_not_the_history_of_a_public_place
     assert bodies(world, "guest1", after) == [b"after"]
     objects = world.obtain("guest1", Look(world.place, ""), ObjectsAre).objects
     assert objects == (("_note", b"x"), ("_topic", b"tea"))
+    world.lost.clear()
+    world.ask("guest1", WatchPlace(7, world.place, since=before, until=before))
+    world.network.run(world.network.elapsed + 5)
+    assert world.lost["guest1"] == [Lost(world.place, before, before, Reason.NOT_ALLOWED)]
 
 
 def test_whoever_comes_later_has_all_history_of_a_closed_place() -> None:

@@ -46,6 +46,7 @@ def test_once_it_has_shown_that_it_is_a_member_it_is_told_the_rest() -> None:
     (greeting,) = bench.sent("bob", Greet, bench.greet("bob", answer=True))
     assert greeting.heads == bench.room.dag.heads
     assert greeting.answer
+    assert not greeting.relay
     assert not bench.sent("bob", Greet, bench.greet("bob", answer=True))
 
 

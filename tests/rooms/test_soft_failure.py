@@ -309,6 +309,19 @@ def test_what_is_given_back_counts_no_more_against_its_author() -> None:
     assert not failure.is_frequent(bob)
 
 
+def test_what_waits_for_its_place_counts_no_more_against_its_author_once_it_may_be_given_back() -> None:
+    bench = Bench("bob", "cid", "dan", config=RoomsConfig(flood_soft=2))
+    bench.say(SetLevel(bench.id, 100, person=bench.who("cid").author))
+    heads, control = bench.room.dag.heads, bench.room.control.heads
+    bench.bring("cid", taking_away(bench, BAN))
+    word = revocation(bench, "cid", control, deps=heads)
+    bench.bring("dan", *(again(bench, "bob", deps=(NOWHERE,), control=control, height=9) for _ in range(2)))
+    failure, bob = bench.room.intake.failure, bench.who("bob").author
+    assert failure.is_frequent(bob)
+    bench.bring("dan", word)
+    assert not failure.is_frequent(bob)
+
+
 def test_of_what_was_one_too_many_the_latest_are_remembered() -> None:
     bench = Bench("bob", "cid", "dan", config=RoomsConfig(flood_soft=1, rejected=3))
     bench.say(SetLevel(bench.id, 100, person=bench.who("cid").author))

@@ -143,6 +143,18 @@ def test_an_answer_about_an_event_that_was_forgotten_meanwhile_changes_nothing()
     assert final(node.answered(other, "y")) == [(False, 2)]
 
 
+def test_one_whose_membership_was_not_renewed_is_served_no_more() -> None:
+    node = Deputy()
+    node.entrust(node.enrolment("x"))
+    node.now += 500
+    node.entrust(node.enrolment("y"))
+    node.now += 501
+    effects = node.hear("publisher", node.event())
+    assert sent(effects, "x", Convey) == []
+    (to_y,) = sent(effects, "y", Convey)
+    assert final(node.answered(to_y, "y")) == [(False, 1)]
+
+
 def test_who_says_that_it_is_no_member_gives_no_receipt() -> None:
     node = Deputy()
     node.entrust(node.enrolment("x"))

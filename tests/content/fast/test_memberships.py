@@ -66,6 +66,18 @@ def test_one_that_wants_several_things_of_a_group_is_one_member_and_gets_an_even
     assert world.bodies(name)[2:] == [b"three"]
 
 
+def test_one_that_wants_more_of_a_group_gets_that_as_well() -> None:
+    world = Audience(4)
+    name = world.names[1]
+    world.join(name, "stock/apple")
+    assert world.say(b"one", "stock/price=5").wanted == 0
+    world.join(name, "stock/price[0,10]")
+    assert world.say(b"two", "stock/price=5").wanted == 1
+    world.join(name, "stock/price[2,3]")
+    assert world.say(b"three", "stock/pear/price=2").wanted == 1
+    assert world.bodies(name) == [b"two", b"three", b"three"]
+
+
 def test_memberships_are_renewed_and_end_without_that() -> None:
     world = Audience(12, config=FastConfig(refresh=20.0, capacity=1000))
     names = list(joined(world, 8, strong=(0,)))
