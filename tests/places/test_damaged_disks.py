@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.places.sharing import COHOST, assert_one_line, heard, run, says, shared_place
+from tests.places.sharing import COHOST, announced, assert_one_line, heard, run, says, shared_place
 
 from linnet.core.ids import EventId
 from linnet.core.stores import Entry
+from linnet.places.commands import Announce, Announced
 from linnet.sim.places.world import HOST, PlacesWorld
 from linnet.store.memory import MemoryLog
 
@@ -72,3 +73,38 @@ def test_the_line_goes_on_where_a_term_begins_behind_what_a_disk_lost(
     run(world, 60)
     said = ["alpha", "beta", "gamma"] + ["delta"] * (name != "guest1")
     assert_one_line(world, said)
+
+
+@pytest.mark.parametrize("lost", ["alpha", "beta", "gamma", "delta"])
+@pytest.mark.parametrize("pause", [0.2, 2.0])
+def test_what_is_said_to_who_missed_more_than_a_disk_lost_has_numbers_of_its_own(
+    lost: str, pause: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The only one in reach cannot give back the end of a term, and says that the line ends before it."""
+    world = shared_place(2, 4)
+    announced(world, b"alpha")
+    run(world, 5)
+    world.crash("guest1")
+    announced(world, b"beta")
+    announced(world, b"gamma", by=COHOST)
+    announced(world, b"delta")
+    run(world, 10)
+    for name in (HOST, COHOST):
+        world.crash(name)
+    damage(world, HOST, lost, monkeypatch)
+    world.said.pop(HOST)
+    world.restart(HOST)
+    world.restart("guest1")
+    run(world, 1)
+    said = [f"zeta {number}" for number in range(4)]
+    requests = []
+    for text in said:
+        requests.append(world.ask(HOST, Announce(world.place, "_message", body=text.encode())))
+        run(world, pause)
+    world.restart(COHOST)
+    run(world, 120)
+    answers = [world.network.answers[request] for request in requests]
+    acknowledged = [text for text, each in zip(said, answers, strict=True) if isinstance(each, Announced)]
+    numbers = [each.message for each in answers if isinstance(each, Announced)]
+    assert len(set(numbers)) == len(numbers)
+    assert_one_line(world, ["alpha", "beta", "gamma", "delta", *acknowledged])

@@ -414,6 +414,7 @@ class Host:
         parts = self._parts
         if parts.terms.voice is not None and not parts.is_voice:
             raise Refused(Reason.NOT_ALLOWED, "somebody else speaks now")
+        self._check_line()
         if self._writer is None or not self._writer.is_current:
             self._writer = FragmentWriter(parts)
             if parts.terms.voice is None:
@@ -547,8 +548,15 @@ class Host:
         self._ingest.cut_back(now)
         if not self._parts.knows_state:
             raise Refused(Reason.MISSING_DEPENDENCY, "the state of the place is not known here yet")
+        self._check_line()
         self._writer = FragmentWriter(self._parts)
         self.say(self._writer.open_term(now), now)
+
+    def _check_line(self) -> None:
+        """Raise `Refused` if nothing can be said behind what is held: others would not put it there."""
+        if self._parts.terms.voice is not None and not self._parts.holds_line:
+            detail = "the end of a term is damaged here: say it again when a guest who has it is in reach"
+            raise Refused(Reason.MISSING_DEPENDENCY, detail)
 
     def _say_again(self, now: float) -> None:
         size = 0

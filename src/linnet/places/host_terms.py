@@ -160,7 +160,7 @@ class TermTakeover:
             return Turn.OPEN
         if self._unsure is not None and now < self._unsure:
             return Turn.WAIT
-        if parts.is_voice:
+        if parts.is_voice and parts.holds_line:
             return Turn.OURS
         is_named = parts.deed.rank(parts.terms.voice.person) is not None
         if (self._overrule or not is_named) and parts.is_whole:

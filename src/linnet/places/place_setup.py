@@ -117,6 +117,12 @@ class Parts:
         )
 
     @property
+    def holds_line(self) -> bool:
+        """Whether the line is known as far as fragments are held. If one between terms was lost, what is held
+        behind it stands in no line here, and nothing can be said behind that."""
+        return self.fragments.standing.term == self.term
+
+    @property
     def knows_state(self) -> bool:
         """Whether our state includes the last change of state that is held, so that it may be built on."""
         return self.order.applied >= self.fragments.standing.state and not self.order.is_lost

@@ -182,6 +182,8 @@ class FragmentRepair:
         """How long parked numbers are left alone, and until when."""
         self._closed = Gaps()
         self._wanted: dict[Wish, None] = {}
+        self._vain: dict[Wish, None] = {}
+        """Pieces asked for in vain, left like parked numbers."""
         self._sought: dict[int, None] = {}
         """Numbers to ask for though another fragment with that number may be here already."""
         self._asking: dict[int | Wish, _Asking] = {}
@@ -203,8 +205,8 @@ class FragmentRepair:
 
     @property
     def is_wishing(self) -> bool:
-        """Whether pieces are to be asked for by their messages."""
-        return bool(self._wanted)
+        """Whether pieces are asked for by their messages, or were in vain."""
+        return bool(self._wanted or self._vain)
 
     @property
     def is_stuck(self) -> bool:
@@ -240,10 +242,13 @@ class FragmentRepair:
             self._drop(what)
 
     def revive(self, now: float) -> None:
-        """Ask again for parked numbers."""
+        """Ask again for parked numbers and pieces."""
         for gap in self._parked:
             self._gaps.open(gap.first, gap.last, now)
         self._parked.clear()
+        vain, self._vain = self._vain, {}
+        for message, offset in vain:
+            self.want(message, offset)
 
     def reopen(self, now: float) -> None:
         """Ask again for closed numbers, which may be open by now: our membership changed."""
@@ -281,6 +286,7 @@ class FragmentRepair:
             self._closed.fill(head.fragment)
         wish = (head.message, head.offset)
         self._wanted.pop(wish, None)
+        self._vain.pop(wish, None)
         self._sought.pop(head.fragment, None)
         for what in (head.fragment, wish):
             asking = self._asking.get(what)
@@ -296,6 +302,7 @@ class FragmentRepair:
             return True
         if len(self._wanted) >= WANTED:
             return False
+        self._vain.pop(wish, None)
         self._wanted[wish] = None
         return True
 
@@ -315,8 +322,9 @@ class FragmentRepair:
         self._next = min(self._next, number)
         for gaps in (self._gaps, self._parked, self._closed):
             gaps.cut(number)
-        for wish in [wish for wish in self._wanted if wish[0] > message]:
-            del self._wanted[wish]
+        for wishes in (self._wanted, self._vain):
+            for wish in [wish for wish in wishes if wish[0] > message]:
+                del wishes[wish]
         for what in list(self._asking):
             if what >= number if isinstance(what, int) else what[0] > message:
                 self._drop(what)
@@ -386,7 +394,7 @@ class FragmentRepair:
 
     def _alive(self, now: float) -> None:
         """Ask for parked numbers again, since the voice speaks; each time after a pause twice as long."""
-        if len(self._parked) and now >= self._again_at:
+        if (len(self._parked) or self._vain) and now >= self._again_at:
             self._pause = min(max(self._config.keepalive, 2 * self._pause), LONGEST_PAUSE)
             self._again_at = now + self._pause
             self.revive(now)
@@ -483,6 +491,8 @@ class FragmentRepair:
         what = asking.what
         if isinstance(what, int) and self._gaps.fill(what) and what < self._next:
             self._parked.open(what, what, now)  # later ones are only claimed to exist
+        elif not isinstance(what, int) and len(self._vain) < WANTED:
+            self._vain[what] = None
         self._record(Reason.GAP_UNFILLED, f"{asking.what} after {asking.tries} questions")
 
     def _record(self, reason: Reason, note: str, peer: PeerId | None = None) -> None:
