@@ -282,7 +282,10 @@ class LogReader:
 
     def hand_events(self, position: int, events: Sequence[Event], out: Sink) -> bool:
         """Hand over events of the unit at a position; return whether any was handed over."""
-        raise NotImplementedError
+        self.read = position
+        if self.cursor is not None:
+            self.cursor.note_handed(position, len(events))
+        return self.window.hand(events, out)
 
     def record_handed(self, events: Sequence[Event], out: Sink) -> None:
         """Record events that were handed over from the log."""
