@@ -15,8 +15,8 @@ from linnet.net.config import NetConfig
 from linnet.wire.frame import frame
 
 SOAK = bool(os.environ.get("LINNET_SOAK"))
-LINKS = 400 if SOAK else 120
-REST = LINKS * 640 * KIB
+LINKS = 400 if SOAK else 200
+REST = LINKS * MIB
 """What links cost besides: TLS has buffers of its own, and so have waves that are just over."""
 
 
