@@ -27,6 +27,7 @@ from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.delivery.commands import Consumed, Unsubscribe
 from linnet.delivery.messages import Resend
+from linnet.event.event import Unverified
 from linnet.machine.commands import Done
 from linnet.machine.part import Part, on_command, on_input, on_message, on_notice, on_timer
 from linnet.machine.requests import Failed, Requests, Retry
@@ -220,7 +221,7 @@ class Counters(Part):
         try:
             is_next = counter.take(unit, message.card, now)
         except RemoteError as error:
-            self._reject(peer, counter.topic, error.reason, error.detail)
+            self._reject(peer, counter.topic, error.reason, error.detail, unit)
             return
         if not is_next:
             self._ask(peer, counter, Wanted(counter.topic, unit.author, unit.device, unit.seq or 0))
@@ -259,7 +260,7 @@ class Counters(Part):
             try:
                 counter.take(unit, cards.get(unit.author + unit.device), now)
             except RemoteError as error:
-                self._reject(peer, counter.topic, error.reason, error.detail)
+                self._reject(peer, counter.topic, error.reason, error.detail, unit)
                 break
         if counter.next_of(wanted.author + wanted.device) > before:
             self._out.set_timer(RECEIPT_DELAY, ReceiptDue(counter.topic))
@@ -308,9 +309,12 @@ class Counters(Part):
             return None
         return counter
 
-    def _reject(self, peer: PeerId, topic: TopicId, reason: Reason, note: str) -> None:
+    def _reject(
+        self, peer: PeerId, topic: TopicId, reason: Reason, note: str, unit: Unverified | None = None
+    ) -> None:
         self._out.record(Record(Kind.REJECTED, topic, peer=peer, reason=reason, note=note))
-        self._out.blame(peer, reason)
+        fault = reason if unit is None else self._context.cards.fault_of(peer, unit, reason)
+        self._out.blame(peer, fault)
 
     def _tell_counts(self, counter: Counter, but: PeerId | None) -> None:
         for peer in counter.neighbors:

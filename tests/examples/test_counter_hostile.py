@@ -12,7 +12,7 @@ from examples.counter.counter import ADDITION, topic_of
 from examples.counter.messages import DEVICES, Addition, Additions, AskAdditions, CounterReceipt, CountsAre
 from examples.counter.part import ASKED
 
-from linnet.core.effects import AfterCommit, Reply, Send
+from linnet.core.effects import AfterCommit, HangUp, Reply, Send
 from linnet.core.hello import WIRE_VERSION, Hello
 from linnet.core.ids import DeviceId, EventId, TopicId
 from linnet.core.inputs import Asked, LinkUp, Received
@@ -127,6 +127,16 @@ def test_a_chain_that_forks_stops_counting(shared: Shared) -> None:
     other = addition(EVE, 1, EventId(b"\x01" * 32), amount=100)
     assert shared.reasons(Addition(other, EVE.card)) == [Reason.FORKED_CHAIN]
     assert shared.status.value == 1
+
+
+@pytest.mark.parametrize(("author", "is_cut"), [(EVE, True), (BOB, False)])
+def test_a_fork_is_the_fault_of_its_author_and_not_of_who_passes_it_on(
+    shared: Shared, author: Identity, is_cut: bool
+) -> None:
+    shared.hear(Addition(addition(author, amount=1), author.card))
+    forks = [addition(author, 1, EventId(bytes([number]) * 32)) for number in range(40)]
+    effects = [each for fork in forks for each in shared.hear(Addition(fork, author.card))]
+    assert any(isinstance(each, HangUp) for each in effects) is is_cut
 
 
 def test_one_that_shares_another_counter_is_not_heard_in_this(shared: Shared) -> None:

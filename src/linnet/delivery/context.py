@@ -117,6 +117,16 @@ class CardBook:
         """Return the card of a device that is valid now, as far as the book knows the time, to be sent."""
         return self._cards.get(author + device)
 
+    def fault_of(self, peer: PeerId, unit: Unverified, reason: Reason) -> Reason:
+        """Return the fault of a peer that sent a unit which was rejected for this reason.
+
+        Only the author is at fault for a fork. Others pass on what they got first.
+        """
+        if reason is not Reason.FORKED_CHAIN:
+            return reason
+        card = self.find(unit.author, unit.device)
+        return reason if card is not None and card.device_key == peer else Reason.EQUIVOCATION
+
     def card_for(self, author: AuthorId, device: DeviceId, now: float | None) -> Card:
         """Return the card that an event needs; raises `InvalidEvent` if none is good.
 

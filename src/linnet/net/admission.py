@@ -35,9 +35,6 @@ class Admission:
         self._served: dict[asyncio.Task[None], str] = {}
         self._shares: Counter[str] = Counter()
 
-    def __len__(self) -> int:
-        return len(self._served)
-
     def make_room(self) -> str | None:
         """Turn away a stranger if all slots are taken; return the network that it came from."""
         if len(self._served) < self._slots:

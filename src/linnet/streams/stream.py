@@ -131,16 +131,7 @@ class Stream:
                 note=error.detail,
             )
         )
-        self._out.blame(peer, self._fault(peer, unit, error.reason))
-
-    def _fault(self, peer: PeerId, unit: Unverified, reason: Reason) -> Reason:
-        """Return what a peer is blamed for that sent a bad unit: two events with one number are the fault of
-        their author alone, since others pass on what they got first."""
-        if reason is Reason.FORKED_CHAIN:
-            card = self._context.cards.find(unit.author, unit.device)
-            if card is None or card.device_key != peer:
-                return Reason.EQUIVOCATION
-        return reason
+        self._out.blame(peer, self._context.cards.fault_of(peer, unit, error.reason))
 
     def _pass_on(self, verified: Verified, card: Card, peer: PeerId, data: Data, now: float) -> None:
         """Count a new unit and pass it on to neighbours."""
