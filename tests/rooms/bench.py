@@ -204,8 +204,8 @@ class Bench:
         return self.room.intake.places.claimed(event) if known is None else known
 
     def data(self, made: Verified) -> Data:
-        author = next(who for who in self._people.values() if who.author == made.unit.author)
-        return Data(made.unit, 1, 0, int(self.now * 1_000_000), author.card)
+        device = next(who for who in self._people.values() if who.card.device == made.unit.device)
+        return Data(made.unit, 1, 0, int(self.now * 1_000_000), device.card)
 
     def bring(self, name: str, *made: Verified) -> Effects:
         """A peer brings events, one by one."""

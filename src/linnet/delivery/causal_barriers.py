@@ -141,6 +141,17 @@ class Barriers(Generic[T]):
             and len(self._recovery) + unknown <= config.missing
         )
 
+    def awaited_by(self, id: EventId) -> set[EventId]:
+        """Return all that an event waits for, directly or through events that wait themselves."""
+        found: set[EventId] = set()
+        stack = [id]
+        while stack:
+            waiting = self._waiting.get(stack.pop())
+            new = [ref for ref in waiting.missing if ref not in found] if waiting is not None else []
+            found.update(new)
+            stack += new
+        return found
+
     def needing(self, id: EventId) -> list[T]:
         """Return the items that wait for this event."""
         return [self._waiting[one].item for one in self._needed_by.get(id, ())]

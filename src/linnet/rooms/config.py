@@ -128,7 +128,8 @@ class RoomsConfig(Struct, frozen=True):
     relay_timeout: float = 5.0
     """Seconds until a relay that does not answer is passed over."""
     relay_retry: float = 15.0
-    """Seconds until a relay that failed is tried again."""
+    """Seconds until a relay that failed is tried again; doubled each time that it refuses us once more, up to
+    sixteen times as long."""
     future_ms: int = 300_000
     """Milliseconds that an event's time may be ahead of our clock; past this the trace says so. The event is
     shown all the same: a wrong clock, ours or the author's, silences nobody."""

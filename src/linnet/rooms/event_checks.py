@@ -10,6 +10,9 @@ certain, since its causes came before it. For one that was judged early it is no
 event, through causes that are still on their way. Such a control event takes no right away until it has its
 place, even if others that name it as a control head have theirs. An early control event is judged once more
 when it takes its place: it is shown only then, and more may be known.
+
+While the revocation of a device is early, events of that device wait for it, unless it waits for them.
+Otherwise somebody who joins later would be shown or spared a thief's message by the order of arrival.
 """
 
 from __future__ import annotations
@@ -24,10 +27,10 @@ from linnet.event.event import Event, Verified
 from linnet.machine.outbox import Outbox
 from linnet.rooms.auth.control_graph import ControlDag
 from linnet.rooms.auth.event_auth import Refusal, allowed
-from linnet.rooms.auth.room_state import Fact, StateKey, View, fact_of
+from linnet.rooms.auth.room_state import Fact, StateKey, View, fact_of, revocation_key
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.event_positions import Arrival, Placed, Places, Verdict, causes_of
-from linnet.rooms.event_types import CONTROL_KINDS, GROUP, RELAY, Relay
+from linnet.rooms.event_types import CONTROL_KINDS, GROUP, RELAY, REVOCATION, Relay
 from linnet.rooms.room_store import SOFT
 from linnet.trace.records import Kind, Record
 
@@ -52,6 +55,8 @@ class Intake:
         """The events that wait for all that they refer to."""
         self._lane = Lane(order)
         self.failure = SoftFailure(control, places, config)
+        self._withheld: dict[EventId, list[EventId]] = {}
+        """Events of revoked devices, with the early revocations that they wait for."""
         self.rejected = self.soft_failed = 0
 
     def knows(self, event: EventId) -> bool:
@@ -72,7 +77,7 @@ class Intake:
             return placed
         # A control event counts even if it finds no room to wait: a full queue must not keep out a ban.
         lane = [arrival] if event.kind in CONTROL_KINDS else []
-        ready = [arrival] if offered is Offered.READY else []
+        ready = [arrival] if offered is Offered.READY else self._release()
         if offered is Offered.WAITING and self.places.is_ours(event):
             self.places.keep_early(arrival)
         self._work(lane, ready, now, placed)
@@ -244,6 +249,8 @@ class Intake:
                 self._before(event) if self.places.memory.is_written(event.id) else self.failure.doubt(event)
             )
         else:
+            if self._withhold(arrival, now):
+                return
             refusal = self._misplaced(event) or self.places.wrong_height(event)
             if refusal is None and self._control.missing(event.tail.control or ()):
                 self._record(Kind.DROPPED, arrival, Reason.MISSING_DEPENDENCY, "a control head")
@@ -259,6 +266,34 @@ class Intake:
                 self._shed(arrival, Reason.FLOODING)
                 return
         self._append(arrival, doubt, now, placed)
+
+    def _withhold(self, arrival: Arrival, now: float) -> bool:
+        """Let an event of a revoked device wait until the revocation has its place; return whether it does.
+
+        If the revocation waits for the event, it builds on it, and the event is an earlier one.
+        """
+        event, places = arrival.event, self.places
+        if not places.early or places.is_ours(event) or places.memory.is_written(event.id):
+            return False
+        revoked = (REVOCATION, revocation_key(event.author, event.device))
+        early = [each for each in places.early if self._control.knows(each)]
+        words = [each for each in early if self._control.fact(each).place == revoked]
+        words = [word for word in words if event.id not in self.order.awaited_by(word)]
+        if words:
+            self._withheld[event.id] = words
+            self.order.offer(event.id, words, arrival.size, arrival, arrival.source, now)
+        return bool(words)
+
+    def _release(self) -> list[Arrival]:
+        """Return the withheld events on which a revocation builds after all, as what came since shows."""
+        self._withheld = {id: words for id, words in self._withheld.items() if self.order.waits(id)}
+        awaited = {word: self.order.awaited_by(word) for words in self._withheld.values() for word in words}
+        released: list[Arrival] = []
+        for id, words in self._withheld.items():
+            for word in words:
+                if id in awaited[word]:
+                    released += self.order.spare(id, word)
+        return released
 
     def _append(self, arrival: Arrival, doubt: Refusal | None, now: float, placed: list[Placed]) -> None:
         event = arrival.event

@@ -196,6 +196,50 @@ def test_who_cannot_be_dialled_is_passed_over_and_tried_again_later() -> None:
     assert scene.use.chosen == (B,)
 
 
+def retries(scene: Scene, relay: PeerId, reason: Reason, now: float) -> list[float]:
+    """Let a relay refuse whenever it is asked; return the pauses before it was asked again."""
+    pauses = []
+    for _ in range(8):
+        scene.use.handle_refusal(relay, reason, now)
+        scene.unlink(relay, now)
+        timers = [each.delay for each in scene.use.choose(now) if isinstance(each, SetTimer)]
+        pauses.append(timers[0])
+        now += timers[0]
+        fire(scene.use, tick("retry"), now)
+        scene.link(relay, now)
+    return pauses
+
+
+def test_a_relay_that_goes_on_refusing_is_asked_ever_less() -> None:
+    scene = Scene()
+    scene.use.set_relays([contact(A)], 0.0)
+    scene.link(A)
+    refused = Reason.CARD_REVOKED
+    assert retries(scene, A, refused, 0.0) == [15.0, 30.0, 60.0, 120.0, 240.0, 240.0, 240.0, 240.0]
+    scene.serve(A, request=9, now=2000.0)
+    assert retries(scene, A, refused, 2000.0)[:2] == [15.0, 30.0]
+
+
+def test_a_link_of_another_cause_brings_no_question_before_its_time() -> None:
+    scene = Scene()
+    scene.use.set_relays([contact(A)], 0.0)
+    scene.link(A)
+    scene.use.handle_refusal(A, Reason.CARD_REVOKED, 0.0)
+    scene.unlink(A, 0.0)
+    assert scene.link(A, 1.0) == [retry(14.0)]
+    assert scene.use.chosen == ()
+
+
+def test_a_refused_relay_is_asked_again_though_the_clock_was_put_back() -> None:
+    scene = Scene()
+    scene.use.set_relays([contact(A)], 1e9)
+    scene.link(A, 1e9)
+    scene.use.handle_refusal(A, Reason.CARD_REVOKED, 1e9)
+    assert scene.use.chosen == ()
+    scene.use.choose(1e6)
+    assert scene.use.chosen == (A,)
+
+
 def test_the_preferred_relay_is_returned_to_once_it_answers() -> None:
     scene = Scene()
     scene.use.set_relays(ALL, 0.0)

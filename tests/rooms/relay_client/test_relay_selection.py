@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from linnet.core.ids import PeerId, TopicId
 from linnet.rooms.config import RelayChoice
-from linnet.rooms.relay_client.roster import RelaySelection, kept_seed, usable
+from linnet.rooms.relay_client.roster import RelaySelection, kept_seed
 from linnet.store.memory import MemoryStore
 
 ROOM = TopicId(bytes(32))
@@ -111,14 +111,6 @@ def test_turns_follow_the_clock_and_do_not_all_end_at_once() -> None:
     assert len(ends) == 10
     still = RelaySelection(ROOM, RelayChoice.SPREAD, 3)
     assert (still.turn(1e9), still.until_next_turn(1e9)) == (0, None)
-
-
-def test_who_failed_is_left_out_for_a_while() -> None:
-    failed = {relay(0): 10.0, relay(1): 20.0}
-    order = RELAYS[:3]
-    assert usable(order, failed, 15.0, 24.9) == [relay(2)]
-    assert usable(order, failed, 15.0, 25.0) == [relay(0), relay(2)]
-    assert usable(order, failed, 15.0, 35.0) == order
 
 
 def test_a_seed_is_drawn_once_and_kept() -> None:

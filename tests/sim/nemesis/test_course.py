@@ -37,6 +37,12 @@ FOUND = [
     ("rooms", 80, "who was put out showed newcomers the room, and then refused their joins"),
     ("rooms", 187, "a node with a full disk dialled anew in each life, and could not keep that it did"),
     ("rooms", 408, "what failed by a ban stayed hidden when the revocation of who banned undid the ban"),
+    (
+        "rooms",
+        512,
+        "newcomers were shown what a device said after its revocation, as that waited for its causes",
+    ),
+    ("rooms", 625, "a relay that refused a revoked device was asked four times a minute, for ever"),
     ("places", 8, "a host that was gone was dialled without end"),
     ("places", 25, "a clock that was put back made every wait last hours"),
     ("places", 38, "all objects of a place vanished everywhere alike"),

@@ -32,7 +32,7 @@ from linnet.rooms.relay_client.relay_session import (
     RelayReading,
     RelayUpload,
 )
-from linnet.rooms.relay_client.roster import RelaySelection, usable
+from linnet.rooms.relay_client.roster import RelaySelection
 from linnet.trace.records import Kind, Record
 
 NO_PROXY = "no relay of this room is a proxy of ours: name one of them there"
@@ -41,6 +41,9 @@ _BY_STATE = (Reason.UNKNOWN_ROOM, Reason.NOT_A_MEMBER, Reason.NOT_A_RELAY)
 
 _SHOWS_WHY = (Reason.BANNED, Reason.NOT_A_MEMBER, Reason.NOT_INVITED)
 """Refusals that tell us we were removed: we ask the relay for the event that did it, over this link."""
+
+_DOUBLINGS = 5
+"""A relay that goes on refusing is asked ever later; after so many refusals the pause grows no more."""
 
 _HINTS = 8
 """The most addresses of a relay that are tried: as many as a contact has."""
@@ -76,7 +79,10 @@ class _Relay(Struct):
     hints: tuple[str, ...]
     reading: RelayReading
     sending: RelayUpload
-    failed_at: float | None = None
+    retry_at: float | None = None
+    """When it may be tried again, if it has failed."""
+    refusals: int = 0
+    """How often it refused us in a row over an open link."""
     failure: Reason | None = None
     rtt: float | None = None
     load: float | None = None
@@ -176,7 +182,8 @@ class RelayClient:
                     self._out.hold(peer, hints, self._purpose)
         for relay in self._relays.values():
             if relay.failure in _BY_STATE:
-                relay.failed_at = None  # The state has changed, as when a new relay has joined.
+                # The state has changed, as when a new relay has joined.
+                relay.retry_at, relay.refusals = None, 0
         if had_none and self._relays:
             self._set_rotation(now)
         self.choose(now)
@@ -191,7 +198,7 @@ class RelayClient:
         if relay is None or not contact.hints or contact.peer in self._links:
             return
         relay.hints = tuple(dict.fromkeys((*contact.hints, *relay.hints)))[:_HINTS]
-        relay.failed_at = None
+        relay.retry_at = None
         if contact.peer in self._used:
             self._out.hold(contact.peer, relay.hints, self._purpose)
         self.choose(now)
@@ -234,7 +241,8 @@ class RelayClient:
             self._out.cancel_timer(RelayLinkDue(self._room, peer))
             self._begin(relay)
             return
-        relay.failed_at = None  # It is online, whatever happened before.
+        if not relay.refusals:
+            relay.retry_at = None  # It could not be reached, and is online now.
         self.choose(now)
 
     def handle_link_down(self, peer: PeerId, now: float) -> None:
@@ -302,7 +310,8 @@ class RelayClient:
             self._fail(peer, failure, now)
         if not was_working and self._is_working(peer):
             relay = self._relays[peer]
-            relay.failed_at = relay.failure = None
+            relay.retry_at = relay.failure = None
+            relay.refusals = 0
             self.choose(now)
 
     def note_silenced(self, peer: PeerId, silenced: int) -> None:
@@ -378,14 +387,20 @@ class RelayClient:
 
     def _wanted(self, now: float) -> list[PeerId]:
         rtts = {peer: relay.rtt for peer, relay in self._relays.items() if relay.rtt is not None}
-        failed = {
-            peer: relay.failed_at for peer, relay in self._relays.items() if relay.failed_at is not None
-        }
         order = self._chooser.order(self._relays, self._chooser.turn(now), rtts)
         if self._only is not None:
             # The node, not this room, chooses the proxies that it has links to.
             order = sorted(order, key=lambda peer: peer not in self._links)
-        return usable(order, failed, self._config.relay_retry, now)[: self._config.relays_at_once]
+        usable = [peer for peer in order if not self._retry_wait(peer, now)]
+        return usable[: self._config.relays_at_once]
+
+    def _retry_wait(self, peer: PeerId, now: float) -> float:
+        """Return the seconds until a relay may be tried again; 0: now."""
+        at = self._relays[peer].retry_at
+        longest = self._config.relay_retry * 2 ** (_DOUBLINGS - 1)
+        if at is None or at - now > longest:  # The clock was put back since.
+            return 0.0
+        return max(0.0, at - now)
 
     def _take_up(self, peer: PeerId) -> None:
         relay = self._relays[peer]
@@ -432,15 +447,17 @@ class RelayClient:
         if relay.failure is not reason:
             note = "relay passed over"
             self._out.record(Record(Kind.CONTROL, self._room, peer=peer, reason=reason, note=note))
-        relay.failed_at, relay.failure = now, reason
+        # Only a link's own back-off bounds the dials to a relay that is away; who refuses us is asked less.
+        relay.refusals = min(relay.refusals + 1, _DOUBLINGS) if peer in self._links else 0
+        relay.retry_at = now + self._config.relay_retry * 2 ** max(0, relay.refusals - 1)
+        relay.failure = reason
         self.choose(now)
 
     def _set_retry(self, now: float) -> None:
         """Set the timer to the time when the first failed relay may be tried again."""
-        failed = [relay.failed_at for relay in self._relays.values() if relay.failed_at is not None]
-        later = [at + self._config.relay_retry for at in failed if now - at < self._config.relay_retry]
-        if later:
-            self._out.set_timer(min(later) - now, RelayChoiceDue(self._room))
+        waits = [wait for peer in self._relays if (wait := self._retry_wait(peer, now))]
+        if waits:
+            self._out.set_timer(min(waits), RelayChoiceDue(self._room))
 
     def _set_rotation(self, now: float) -> None:
         left = self._chooser.until_next_turn(now)

@@ -252,13 +252,6 @@ class RelaySelection(Struct, frozen=True, gc=False):
         return sha256(_TAG + b"%d,%d," % (self.seed, len(room)) + room + relay).digest()
 
 
-def usable(
-    order: Iterable[PeerId], failed_at: Mapping[PeerId, float], retry: float, now: float
-) -> list[PeerId]:
-    """Return the relays that have not failed within the last `retry` seconds, in the same order."""
-    return [relay for relay in order if relay not in failed_at or now - failed_at[relay] >= retry]
-
-
 def kept_seed(configured: int | None, cells: Cells, rng: Random) -> int:
     """Return the seed of this node's choices: as configured, else drawn at the first start and stored."""
     if configured is not None:
