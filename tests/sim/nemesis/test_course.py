@@ -40,7 +40,7 @@ FOUND = [
     (
         "rooms",
         512,
-        "newcomers were shown what a device said after its revocation, as that waited for its causes",
+        "newcomers were shown what a revoked device said, since the revocation lacked causes",
     ),
     ("rooms", 625, "a relay that refused a revoked device was asked four times a minute, for ever"),
     ("places", 8, "a host that was gone was dialled without end"),
