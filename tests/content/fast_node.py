@@ -74,7 +74,7 @@ class FastNode:
     def up(self, name: str) -> Said:
         """A link to the node of this name is up."""
         hello = Hello(WIRE_VERSION, WIRE_VERSION, {"fast": 1}, listens=HINTS)
-        self.machine.handle_link_up(LinkUp(known_identity(name).peer, hello, False), self.now)
+        self.machine.handle_link_up(LinkUp(known_identity(name).peer, hello, False, None), self.now)
         return self.out.take_said()
 
     def down(self, name: str, reason: Reason = Reason.CRASHED) -> Said:

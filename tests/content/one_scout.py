@@ -48,7 +48,7 @@ class LoneScout(LonePart):
     def up(self, peer: PeerId) -> Said:
         """A link to a peer that takes part is up."""
         hello = Hello(WIRE_VERSION, WIRE_VERSION, {"content": 1})
-        self.scout.handle_link_up(LinkUp(peer, hello, False), START)
+        self.scout.handle_link_up(LinkUp(peer, hello, False, None), START)
         return self.out.take_said()
 
     def down(self, peer: PeerId, reason: Reason = Reason.LOST) -> Said:

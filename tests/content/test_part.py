@@ -48,7 +48,7 @@ def node(config: PeerConfig = ON) -> Peer:
 def met(peer: Peer, other: PeerId, *lacking: str) -> list[Effect]:
     """Somebody links to us who does not take part in these."""
     spoken = {name: version for name, version in PROTOCOLS.items() if name not in lacking}
-    return peer.handle(LinkUp(other, Hello(1, 1, spoken, listens=HINTS), False), START)
+    return peer.handle(LinkUp(other, Hello(1, 1, spoken, listens=HINTS), False, None), START)
 
 
 def sent(effects: list[Effect]) -> list[tuple[PeerId, object]]:

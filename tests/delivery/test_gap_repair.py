@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from tests.delivery.voices import TOPIC, Voice, asked, take
 
 from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
-from linnet.core.ids import Contact, PeerId
+from linnet.core.ids import Contact, DeviceId, PeerId
 from linnet.delivery.chain import Chain
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.gap_repair import GapDue, GapRepair
@@ -279,9 +280,103 @@ def test_many_gaps_at_once_are_asked_for_in_the_measure_that_a_peer_may_speak() 
     for chain in chains:
         gaps.ask_source(chain, 1.0)
     assert sum(isinstance(effect, Send) for effect in out.take()) == 200
-    for chain in chains[200:]:
-        gaps.ask_source(chain, 2.0)
+    waiting = dict.fromkeys(chain.key for chain in chains[200:])
+    by_key = {chain.key: chain for chain in chains}
+    turns = [by_key[key] for key in gaps.take_turns(1.5)]
+    assert turns == [], "the second is not over yet"
+    for key in gaps.take_turns(2.0):
+        gaps.ask_source(by_key[key], 2.0)
+        del waiting[key]
+    assert waiting == {}
     assert sum(isinstance(effect, Send) for effect in out.take()) == 100
+    assert list(gaps.take_turns(3.0)) == []
+
+
+class Crowd:
+    """Many chains that have gaps, and their repairs."""
+
+    def __init__(self) -> None:
+        self.out = Outbox()
+        self.gaps = GapRepair(TOPIC, CONFIG, {S1: None}, self.out)
+        self.gaps.set_storage([Contact(S1, HINTS)])
+        self.chains: dict[bytes, Chain] = {}
+        self.claimed: Counter[str] = Counter()
+        self.asked: Counter[str] = Counter()
+        self.ann = Voice().identity.author
+
+    def claim(self, who: str, chains: int, *, seen: bool = False) -> None:
+        for _ in range(chains):
+            number = len(self.chains)
+            chain = Chain(self.ann, DeviceId(number.to_bytes(8, "big")), 0, 10)
+            chain.announced = 1
+            if seen:
+                chain.seen.add(0, 0)
+            self.gaps.review_chain(chain, None if seen else PeerId(who.encode() * 32))
+            self.chains[chain.key] = chain
+            self.claimed[who] += 1
+        self.names = [who for who, count in self.claimed.items() for _ in range(count)]
+
+    def begin(self) -> None:
+        """The grace time of all is over."""
+        for chain in self.chains.values():
+            self.gaps.ask_source(chain, 1.0)
+        self.out.clear()
+
+    def turn(self, now: float) -> Counter[str]:
+        """Whose chains have their turn."""
+        asked: Counter[str] = Counter()
+        for key in self.gaps.take_turns(now):
+            self.gaps.ask_source(self.chains[key], now)
+            asked[self.names[list(self.chains).index(key)]] += 1
+        return asked
+
+    def timers(self) -> int:
+        """How many timers were set since this was asked last."""
+        return sum(isinstance(effect, SetTimer) for effect in self.out.take())
+
+
+def test_chains_that_wait_for_their_turn_cost_one_timer() -> None:
+    crowd = Crowd()
+    crowd.claim("m", 5000)
+    crowd.begin()
+    for second in range(2, 6):
+        assert crowd.turn(float(second)) == {"m": 200}
+        assert crowd.timers() == 201  # for the answers that are due, and for the next turn
+
+
+def test_who_claims_many_chains_takes_no_turns_from_others() -> None:
+    crowd = Crowd()
+    crowd.claim("m", 2000)
+    crowd.claim("h", 30)
+    crowd.claim("s", 500, seen=True)
+    crowd.begin()
+    assert crowd.turn(2.0) == {"s": 150, "m": 25, "h": 25}
+    assert crowd.turn(3.0) == {"s": 150, "m": 45, "h": 5}
+
+
+def test_claimed_chains_have_all_turns_if_no_other_chain_waits() -> None:
+    crowd = Crowd()
+    crowd.claim("m", 600)
+    crowd.begin()
+    assert crowd.turn(2.0) == {"m": 200}
+    assert crowd.turn(3.0) == {"m": 200}
+    assert crowd.turn(4.0) == {}
+
+
+def test_a_chain_that_is_forgotten_while_it_waits_has_no_turn() -> None:
+    crowd = Crowd()
+    crowd.claim("m", 203)
+    crowd.begin()
+    for key in list(crowd.chains)[-2:]:
+        crowd.gaps.forget_chain(key)
+    assert crowd.turn(2.0) == {"m": 1}
+
+
+def test_a_clock_that_was_put_back_stops_no_turns() -> None:
+    crowd = Crowd()
+    crowd.claim("m", 300)
+    crowd.begin()
+    assert crowd.turn(-1000.0) == {"m": 100}
 
 
 def test_who_waits_does_not_count_rounds_in_which_nobody_could_be_asked() -> None:

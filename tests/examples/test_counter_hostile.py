@@ -46,7 +46,7 @@ class Shared:
     def __init__(self, store: MemoryStore | None = None) -> None:
         self.store = store or MemoryStore()
         self.peer = Peer(PeerConfig(protocols=(COUNTER,)), ANN, self.store, Random(1))
-        self.peer.handle(LinkUp(EVE.peer, Hello(WIRE_VERSION, WIRE_VERSION, SPOKEN), True), NOW)
+        self.peer.handle(LinkUp(EVE.peer, Hello(WIRE_VERSION, WIRE_VERSION, SPOKEN), True, None), NOW)
         self.ask(OpenCounter(NAME))
         parts = self.peer.parts
         parts.out.notify(NeighborUp(TOPIC, EVE.peer))

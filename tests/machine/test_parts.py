@@ -20,7 +20,7 @@ from linnet.trace.records import Kind, Record
 
 ANN, BEN = PeerId(b"a" * 32), PeerId(b"b" * 32)
 TEA = TopicId(b"t" * 32)
-UP = LinkUp(ANN, Hello(1, 1, {}), True)
+UP = LinkUp(ANN, Hello(1, 1, {}), True, None)
 
 
 class Knock(Message, frozen=True, tag=1):

@@ -80,7 +80,7 @@ class Town:
         first, second = self.houses[one], self.houses[other]
         self.links[first.peer, second.peer] = self.links[second.peer, first.peer] = None
         for house, peer in ((first, second.peer), (second, first.peer)):
-            house.router.input(LinkUp(peer, hello, True), self.now)
+            house.router.input(LinkUp(peer, hello, True, None), self.now)
             self.perform(house, house.out.take())
 
     def unlink(self, one: str, other: str) -> None:

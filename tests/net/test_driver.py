@@ -81,11 +81,11 @@ async def test_a_message_goes_there_and_back(scheme: str) -> None:
         second.act(Send(first.peer, Pong(1)))
         await first.happens(Received)
         assert first.inputs == [
-            LinkUp(second.peer, second.machine.hello, True),
+            LinkUp(second.peer, second.machine.hello, True, None),
             Received(second.peer, Pong(1)),
         ]
         assert second.inputs == [
-            LinkUp(first.peer, first.machine.hello, False),
+            LinkUp(first.peer, first.machine.hello, False, None),
             Received(first.peer, Ping(1)),
         ]
 

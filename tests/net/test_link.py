@@ -54,7 +54,7 @@ async def test_a_reader_that_stops_is_cut_and_others_lose_nothing(scheme: str) -
         assert good.messages(node.peer) == [bulk(number) for number in range(count)]
         slow = PeerId(LARGE.public)
         assert [event for event in node.inputs if getattr(event, "peer", None) == slow] == [
-            LinkUp(slow, HELLO, False),
+            LinkUp(slow, HELLO, False, None),
             Congested(slow),
             LinkDown(slow, Reason.SLOW_PEER),
         ]

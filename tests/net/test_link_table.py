@@ -105,9 +105,9 @@ async def test_a_peer_that_dials_again_has_lost_its_link() -> None:
         await node.happens(Received)
         peer = PeerId(LARGE.public)
         assert node.inputs == [
-            LinkUp(peer, HELLO, False),
+            LinkUp(peer, HELLO, False, None),
             LinkDown(peer, Reason.DUPLICATE_LINK),
-            LinkUp(peer, HELLO, False),
+            LinkUp(peer, HELLO, False, None),
             Received(peer, Ping(2)),
         ]
         assert CODEC.decode(await first.read_frame(1000)) == Bye(Reason.DUPLICATE_LINK)
@@ -123,9 +123,9 @@ async def test_a_peer_that_dials_while_we_hold_our_own_link_to_it_has_lost_that(
         channel = await raw_link(small.hints[0], small.peer, LARGE)
         await small.until(lambda: len(small.seen(LinkUp)) == 2)
         assert small.inputs == [
-            LinkUp(large.peer, HELLO, True),
+            LinkUp(large.peer, HELLO, True, None),
             LinkDown(large.peer, Reason.DUPLICATE_LINK),
-            LinkUp(large.peer, HELLO, False),
+            LinkUp(large.peer, HELLO, False, None),
         ]
         channel.connection.close()
 
@@ -139,7 +139,7 @@ async def test_a_dial_that_is_withdrawn_changes_nothing() -> None:
         await crossing.connection.lost
         small.act(Send(large.peer, Ping(1)))
         await large.happens(Received)
-        assert small.inputs == [LinkUp(large.peer, HELLO, True)]
+        assert small.inputs == [LinkUp(large.peer, HELLO, True, None)]
 
 
 async def test_dialling_a_peer_that_is_up_does_nothing() -> None:
@@ -212,7 +212,7 @@ async def test_a_probe_leaves_no_trace(scheme: str) -> None:
         await small.until(lambda: len(small.seen(Probed)) == 2)
         assert small.inputs[-1] == Probed(small.peer, Reason.WRONG_KEY)
         await link(small, large)
-        assert large.inputs == [LinkUp(small.peer, HELLO, False)]
+        assert large.inputs == [LinkUp(small.peer, HELLO, False, None)]
         assert large.records == [Record(Kind.LINK_UP, peer=small.peer)]
 
 

@@ -25,6 +25,7 @@ from linnet.edge.announcement import (
 )
 from linnet.identity.keys import SigningKey
 from linnet.net.address import parse_address
+from linnet.net.admission import Networks
 from linnet.net.clock import Clock
 from linnet.net.config import LanConfig, NetConfig
 from linnet.net.failure import LinkFailure
@@ -107,24 +108,34 @@ async def heard_by(one: Neighbor, two: Neighbor) -> Heard:
         raise
 
 
+def near(heard: Heard) -> str | None:
+    """By what a neighbour at this address is counted."""
+    return Networks(()).of(f"{heard.source}:1")
+
+
 async def test_those_who_hear_each_other_meet_and_are_linked() -> None:
     async with pair() as (one, two):
         heard = await heard_by(one, two)
         meet = await one.meet(heard)
-        await one.happened(Met(meet.network, meet.lan, two.peer), LinkUp(two.peer, two.machine.hello, True))
-        await two.happened(Met(meet.network, meet.own, one.peer), LinkUp(one.peer, one.machine.hello, False))
+        await one.happened(
+            Met(meet.network, meet.lan, two.peer), LinkUp(two.peer, two.machine.hello, True, near(heard))
+        )
+        await two.happened(
+            Met(meet.network, meet.own, one.peer), LinkUp(one.peer, one.machine.hello, False, near(heard))
+        )
 
 
 async def test_a_device_is_dialled_by_its_key_at_a_hint_of_the_local_network() -> None:
     async with pair() as (one, two):
-        meet = await one.meet(await heard_by(one, two))
-        await one.happened(LinkUp(two.peer, two.machine.hello, True))
+        heard = await heard_by(one, two)
+        meet = await one.meet(heard)
+        await one.happened(LinkUp(two.peer, two.machine.hello, True, near(heard)))
         one.act(HangUp(two.peer, Reason.NOT_NEEDED))
         await one.until(lambda: any(isinstance(each, LinkDown) for each in one.inputs))
         await two.until(lambda: any(isinstance(each, LinkDown) for each in two.inputs))
         one.forget()
         one.act(Dial(two.peer, meet.hints))
-        await one.happened(LinkUp(two.peer, two.machine.hello, True))
+        await one.happened(LinkUp(two.peer, two.machine.hello, True, near(heard)))
         other = PeerId(b"o" * 32)
         one.act(Dial(other, meet.hints))
         await one.happened(DialFailed(other, Reason.WRONG_KEY))
@@ -134,8 +145,8 @@ async def test_meeting_again_leaves_the_link_as_it_is() -> None:
     async with pair() as (one, two):
         heard = await heard_by(one, two)
         meet = await one.meet(heard)
-        await one.happened(LinkUp(two.peer, two.machine.hello, True))
-        await two.happened(LinkUp(one.peer, one.machine.hello, False))
+        await one.happened(LinkUp(two.peer, two.machine.hello, True, near(heard)))
+        await two.happened(LinkUp(one.peer, one.machine.hello, False, near(heard)))
         one.forget()
         two.forget()
         await one.meet(heard)

@@ -369,4 +369,4 @@ async def test_a_node_says_hello_to_nobody_but_whom_it_dialled(scheme: str) -> N
         await alice.happens(LinkUp, bob.peer)
         alice.act(Send(bob.peer, Ping(1)))
         assert await bob.happens(Received) == Received(alice.peer, Ping(1))
-        assert bob.seen(LinkUp) == [LinkUp(alice.peer, alice.machine.hello, False)]
+        assert bob.seen(LinkUp) == [LinkUp(alice.peer, alice.machine.hello, False, None)]

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from linnet.core.effects import CancelTimer, Hold, Probe, Release, Send, SetTimer
+from linnet.core.fair_shares import Origins
 from linnet.core.hello import Hello
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp, Probed, Received, TimerFired
@@ -132,7 +133,7 @@ class Network:
     def add_tracker(self, name: int | str) -> Contact:
         peer = peer_id(name)
         out = Outbox()
-        self.trackers[peer] = Tracker(self.tracker_config, Random(self.rng.random()), out)
+        self.trackers[peer] = Tracker(self.tracker_config, Random(self.rng.random()), out, Origins())
         self.machines[peer] = PartMachine(out, self.trackers[peer])
         return Contact(peer, hints(peer))
 
@@ -306,8 +307,8 @@ class Network:
         if (to in self.members or to in self.trackers) and to not in self.undialable:
             self._number += 1
             self.links[_pair(peer, to)] = self._number
-            self.tell(peer, LinkUp(to, HELLO, True))
-            self.tell(to, LinkUp(peer, HELLO, False))
+            self.tell(peer, LinkUp(to, HELLO, True, None))
+            self.tell(to, LinkUp(peer, HELLO, False, None))
             for one, other in ((peer, to), (to, peer)):
                 self._at(2 * self.delay(one, other), partial(self._measure, one, other))
         else:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.overlay.harness import HELLO, OverlayInput, hints, peer_id
 
 from linnet.core.effects import Hold, Release, Send
+from linnet.core.fair_shares import Origins
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp, Probed, Received, TimerFired
 from linnet.core.reasons import Reason
@@ -93,7 +94,7 @@ def test_a_tracker_survives_everything(
     events: list[tuple[OverlayInput, float]], control: Control, seed: int
 ) -> None:
     out = Outbox()
-    tracker = Tracker(TrackerConfig(control=control, max_nodes=6), Random(seed), out)
+    tracker = Tracker(TrackerConfig(control=control, max_nodes=6), Random(seed), out, Origins())
     machine = PartMachine(out, tracker)
     linked: dict[PeerId, None] = {}
     newest: dict[PeerId, int] = {}

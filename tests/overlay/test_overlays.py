@@ -140,10 +140,10 @@ def _join(node: Node, overlay: Overlay, now: float = NOW, *members: PeerId) -> l
 
 def _tracked(node: Node, peer: PeerId, now: float = NOW) -> list[Any]:
     """The tracker gives us a neighbour."""
-    node.links(LinkUp(T, HELLO, True), now)
+    node.links(LinkUp(T, HELLO, True, None), now)
     told = Instruction(TOPIC, 1, (Contact(peer, hints(peer)),), ())
     node.hear(T, told, now)
-    node.links(LinkUp(peer, HELLO, True), now)
+    node.links(LinkUp(peer, HELLO, True, None), now)
     return node.hear(peer, EdgeOpen(TOPIC), now)
 
 
@@ -208,7 +208,7 @@ def test_the_old_overlay_is_left_a_while_after_the_new_one_has_neighbours_and_no
     routing = node.routing(TOPIC)
     assert routing is not None
     assert routing((A,), (A, B)) == [B], "in both: everyone but where it came from"
-    node.links(LinkUp(B, HELLO, True), NOW + 3600)
+    node.links(LinkUp(B, HELLO, True, None), NOW + 3600)
     assert _notices(_beside(node, B, NOW + 3600)) == [NeighborUp(TOPIC, B)]
     assert node.look(NOW + 3659) == again
     left = node.look(NOW + 3660)
@@ -222,7 +222,7 @@ def test_leaving_on_the_way_leaves_both() -> None:
     _join(node, Overlay.TRACKER)
     _tracked(node, A)
     _join(node, Overlay.RING, NOW, B)
-    node.links(LinkUp(B, HELLO, True), NOW)
+    node.links(LinkUp(B, HELLO, True, None), NOW)
     _beside(node, B)
     left = node.leave()
     assert CancelTimer(ChangeoverDue(TOPIC)) in left
@@ -235,7 +235,7 @@ def test_a_changed_mind_goes_by_the_neighbours_that_are_there_already() -> None:
     _join(node, Overlay.TRACKER)
     _tracked(node, A)
     _join(node, Overlay.RING, NOW, B)
-    node.links(LinkUp(B, HELLO, True), NOW)
+    node.links(LinkUp(B, HELLO, True, None), NOW)
     _beside(node, B)
     _join(node, Overlay.TRACKER, NOW + 30)
     assert _notices(node.look(NOW + 89)) == []

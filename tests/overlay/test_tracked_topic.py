@@ -4,6 +4,7 @@ from random import Random
 
 from tests.overlay.harness import TOPIC, peer_id
 
+from linnet.core.fair_shares import FairShares, Origins
 from linnet.core.ids import PeerId
 from linnet.core.limits import STORAGE_NODES
 from linnet.overlay.config import TrackerConfig
@@ -18,7 +19,8 @@ def join(*neighbors: PeerId, storage: bool = False) -> Join:
 
 
 def tracked(nodes: int = 0, config: TrackerConfig | None = None) -> TrackedTopic:
-    made = TrackedTopic(TOPIC, join(), config or TrackerConfig(), Random(1), 0.0)
+    shares = FairShares(100, Origins())
+    made = TrackedTopic(TOPIC, join(), PEERS[0], config or TrackerConfig(), Random(1), shares, 0.0)
     for peer in PEERS[:nodes]:
         made.join_node(peer, join(), True, 0.0)
     return made

@@ -7,6 +7,7 @@ from typing import Any
 from tests.overlay.harness import HELLO, TOPIC, OverlayInput, hints, peer_id, said, status
 
 from linnet.core.effects import CancelTimer, Probe, Send, SetTimer
+from linnet.core.fair_shares import Origins
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp, Probed, Received, TimerFired
 from linnet.core.reasons import Reason
@@ -42,7 +43,8 @@ class Case:
 
     def __init__(self, config: TrackerConfig | None = None) -> None:
         out = Outbox()
-        self.tracker = Tracker(config or TrackerConfig(), Random(1), out)
+        self.origins = Origins()
+        self.tracker = Tracker(config or TrackerConfig(), Random(1), out, self.origins)
         self.machine = PartMachine(out, self.tracker)
         self.now = 0.0
         self.told: dict[PeerId, Instruction] = {}
@@ -447,7 +449,7 @@ def test_what_is_meant_for_members_or_for_nobody_is_no_business_of_a_tracker() -
     case.join(A)
     heard = table_of((Tracker,)).messages
     assert not {EdgeOpen, EdgeClose, Refusal, Reachability, Instruction} & set(heard)
-    assert case.give(LinkUp(B, HELLO, False)) == []
+    assert case.give(LinkUp(B, HELLO, False, None)) == []
     assert case.machine.handle(DialFailed(B, Reason.DIAL_TIMEOUT), 0.0) == []
 
 

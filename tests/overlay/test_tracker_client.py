@@ -77,7 +77,7 @@ class Driven:
 
 
 def up(member: Driven, peer: PeerId) -> list[Any]:
-    return member.handle(LinkUp(peer, HELLO, True), 0.0)
+    return member.handle(LinkUp(peer, HELLO, True, None), 0.0)
 
 
 def down(member: Driven, peer: PeerId) -> list[Any]:

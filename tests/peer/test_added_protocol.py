@@ -70,7 +70,7 @@ def peer(*protocols: Protocol[Surroundings]) -> Peer:
 
 def linked(*protocols: Protocol[Surroundings], spoken: dict[str, int]) -> Peer:
     made = peer(*protocols)
-    made.handle(LinkUp(THERE, Hello(WIRE_VERSION, WIRE_VERSION, spoken), True), NOW)
+    made.handle(LinkUp(THERE, Hello(WIRE_VERSION, WIRE_VERSION, spoken), True, None), NOW)
     return made
 
 

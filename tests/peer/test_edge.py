@@ -45,7 +45,7 @@ def ask(peer: Peer, command: object) -> list[Effect]:
 def test_a_node_on_the_edge_dials_its_proxy_and_sleeps_on_command() -> None:
     peer = peer_of(EDGE)
     assert AfterCommit((Dial(Q, HINTS),)) in ask(peer, Start())
-    peer.handle(LinkUp(Q, Hello(1, 1, PROTOCOLS), True), NOW)
+    peer.handle(LinkUp(Q, Hello(1, 1, PROTOCOLS), True, None), NOW)
     slept = ask(peer, Sleep())
     assert HangUp(Q, Reason.NOT_NEEDED) in slept
     assert Reply(1, Done()) in slept
@@ -143,7 +143,7 @@ def reader_behind_two() -> Peer:
     peer = peer_of(TWO)
     ask(peer, Start())
     ask(peer, Subscribe(1, "tea"))
-    peer.handle(LinkUp(Q, Hello(1, 1, PROTOCOLS), True), NOW)
+    peer.handle(LinkUp(Q, Hello(1, 1, PROTOCOLS), True, None), NOW)
     return peer
 
 
@@ -155,7 +155,7 @@ def test_streams_hear_who_serves_them_and_who_keeps_them() -> None:
     peer.handle(LinkDown(Q, Reason.LOST), NOW)
     assert TURNED in peer.handle(TimerFired(FailoverDue()), NOW)
     assert stream_at(peer).storage_nodes == (Q, R)
-    peer.handle(LinkUp(R, Hello(1, 1, PROTOCOLS), True), NOW)
+    peer.handle(LinkUp(R, Hello(1, 1, PROTOCOLS), True, None), NOW)
     assert stream_at(peer).storage_nodes == (R,)
 
 
@@ -174,10 +174,12 @@ def test_who_stood_in_and_serves_too_late_is_no_neighbour() -> None:
     peer = peer_of(PeerConfig(edge=EdgeConfig(at_once=2, each=1, proxies=both)))
     ask(peer, Start())
     ask(peer, Subscribe(1, "tea"))
-    peer.handle(LinkUp(other, Hello(1, 1, PROTOCOLS), True), NOW)
+    peer.handle(LinkUp(other, Hello(1, 1, PROTOCOLS), True, None), NOW)
     asked = Wanted("tea", digest_of(topic_of("tea"), ()))
     assert Send(other, Serve(1, (asked,))) in peer.handle(TimerFired(FailoverDue()), NOW)
-    assert Send(right, Serve(2, (asked,))) in peer.handle(LinkUp(right, Hello(1, 1, PROTOCOLS), True), NOW)
+    assert Send(right, Serve(2, (asked,))) in peer.handle(
+        LinkUp(right, Hello(1, 1, PROTOCOLS), True, None), NOW
+    )
     peer.handle(Received(right, Served(2, (Answer(None, False),), 0, 0, 0)), NOW)
     assert stream_at(peer).neighbors == (right,)
     late = peer.handle(Received(other, Served(1, (Answer(None, False),), 0, 0, 0)), NOW)
@@ -197,7 +199,7 @@ def test_asleep_no_proxy_is_missed() -> None:
 def test_a_client_that_pauses_is_no_neighbour_but_its_stream_is_kept() -> None:
     peer = peer_of(PeerConfig(proxy=ProxyConfig(open=True)))
     ask(peer, Start())
-    peer.handle(LinkUp(Q, Hello(1, 1, PROTOCOLS), False), NOW)
+    peer.handle(LinkUp(Q, Hello(1, 1, PROTOCOLS), False, None), NOW)
     peer.handle(Received(Q, Serve(1, (Wanted("tea", bytes(16)),))), NOW)
     assert (stream_at(peer).neighbors, stream_at(peer).stores) == ((Q,), True)
     peer.handle(Received(Q, Unserve("tea", True)), NOW)

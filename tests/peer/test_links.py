@@ -73,7 +73,7 @@ def kept(hints: tuple[str, ...] = HINTS, peer: PeerId = ANN) -> Effect:
 
 
 def up(peer: PeerId = ANN, dialed: bool = True) -> LinkUp:
-    return LinkUp(peer, HELLO, dialed)
+    return LinkUp(peer, HELLO, dialed, None)
 
 
 def fresh(config: LinkConfig = CONFIG) -> Driven:

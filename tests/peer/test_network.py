@@ -74,7 +74,7 @@ class Bob:
         for part in parts:
             part.start(NOW)
         hello = Hello(1, 1, {"kademlia": 1}, listens=("tls://198.51.100.1:1",))
-        self.link(LinkUp(OTHER, hello, True))
+        self.link(LinkUp(OTHER, hello, True, None))
 
     def ask(self, request: int, command: AnyCommand) -> list[Effect]:
         self.router.command(request, command, NOW)

@@ -151,7 +151,7 @@ def test_an_input_that_fails_has_no_effect_not_even_later(monkeypatch: pytest.Mo
     with monkeypatch.context() as patch:
         patch.setattr(alone.peer.parts.rooms, "_registry", Broken())
         with pytest.raises(ValueError, match="planted"):
-            alone.give(LinkUp(ANN.peer, THERE, True))
+            alone.give(LinkUp(ANN.peer, THERE, True, None))
     assert alone.give(Received(ANN.peer, Ping(7))) == [Send(ANN.peer, Pong(7, TIME))]
 
 
@@ -167,7 +167,7 @@ def test_links_are_asked_for_and_let_go_by_command() -> None:
     alone = Alone()
     assert alone.ask(Connect(Contact(ANN.peer, HINTS))) == Done()
     assert Dial(ANN.peer, HINTS) in alone.effects
-    effects = alone.give(LinkUp(ANN.peer, THERE, True))
+    effects = alone.give(LinkUp(ANN.peer, THERE, True, None))
     assert Send(ANN.peer, Ping(1)) in effects
     assert Send(ANN.peer, Needed(True)) in effects
     assert alone.ask(Disconnect(ANN.peer)) == Done()
@@ -201,7 +201,7 @@ def test_a_lost_link_and_a_failed_dial_are_tried_again() -> None:
     alone.give(DialFailed(ANN.peer, Reason.CONNECTION_REFUSED))
     alone.pass_time(1)
     assert alone.effects.count(Dial(ANN.peer, HINTS)) == 1
-    alone.give(LinkUp(ANN.peer, THERE, True))
+    alone.give(LinkUp(ANN.peer, THERE, True, None))
     alone.give(LinkDown(ANN.peer, Reason.REMOTE_CLOSED))
     alone.pass_time(1)
     assert alone.effects.count(Dial(ANN.peer, HINTS)) == 2
@@ -211,18 +211,18 @@ def test_a_lost_link_and_a_failed_dial_are_tried_again() -> None:
 def test_a_blocked_peer_stays_blocked_after_a_restart() -> None:
     alone = Alone()
     alone.ask(Connect(Contact(ANN.peer, HINTS)))
-    alone.give(LinkUp(ANN.peer, THERE, True))
+    alone.give(LinkUp(ANN.peer, THERE, True, None))
     assert alone.ask(Block(ANN.peer, True)) == Done()
     assert HangUp(ANN.peer, Reason.BLOCKED) in alone.effects
     again = Alone(alone.store)
-    assert again.give(LinkUp(ANN.peer, THERE, False)) == [HangUp(ANN.peer, Reason.BLOCKED)]
+    assert again.give(LinkUp(ANN.peer, THERE, False, None)) == [HangUp(ANN.peer, Reason.BLOCKED)]
     assert again.ask(Block(ANN.peer, False)) == Done()
-    assert Alone(alone.store).give(LinkUp(ANN.peer, THERE, False)) != [HangUp(ANN.peer, Reason.BLOCKED)]
+    assert Alone(alone.store).give(LinkUp(ANN.peer, THERE, False, None)) != [HangUp(ANN.peer, Reason.BLOCKED)]
 
 
 def test_more_control_messages_than_allowed_end_the_link() -> None:
     alone = Alone(links=LinkConfig(control_rate=1.0))
-    alone.give(LinkUp(ANN.peer, THERE, False))
+    alone.give(LinkUp(ANN.peer, THERE, False, None))
     for _ in range(10):
         assert alone.give(Received(ANN.peer, Ping(1))) == [Send(ANN.peer, Pong(1, TIME))]
     rejected = Record(Kind.REJECTED, peer=ANN.peer, reason=Reason.FLOODING, note="more messages than allowed")
@@ -232,7 +232,7 @@ def test_more_control_messages_than_allowed_end_the_link() -> None:
 def test_events_of_content_and_answers_to_them_have_a_budget_of_their_own() -> None:
     content = ContentConfig(event_budget=10)
     alone = Alone(links=LinkConfig(control_rate=1.0), kademlia=KademliaConfig(), content=content)
-    alone.give(LinkUp(ANN.peer, THERE, False))
+    alone.give(LinkUp(ANN.peer, THERE, False, None))
     reached = Received(ANN.peer, Reached(EventId(bytes(32)), "stock", 1, 0))
     reasons = [each.reason for _ in range(50) for each in alone.give(reached) if isinstance(each, Record)]
     assert reasons == [Reason.STALE] * 40 + [Reason.QUOTA] * 10
@@ -248,7 +248,7 @@ def test_what_is_said_of_a_stream_that_was_not_joined_is_rejected() -> None:
 
 def test_stopping_leaves_closes_and_answers() -> None:
     alone = of_its_own()
-    alone.give(LinkUp(ANN.peer, THERE, False))
+    alone.give(LinkUp(ANN.peer, THERE, False, None))
     alone.ask(Subscribe(1, "tea"))
     assert alone.ask(Stop()) == Done()
     assert HangUp(ANN.peer, Reason.SHUTDOWN) in alone.effects
@@ -354,7 +354,7 @@ class Refused(Alone):
 def test_a_tracker_tries_ever_new_addresses_ten_times_a_minute_and_the_last_one_in_the_end() -> None:
     alone = Refused(is_tracker=True)
     alone.ask(Start())
-    alone.give(LinkUp(ANN.peer, THERE, False))
+    alone.give(LinkUp(ANN.peer, THERE, False, None))
     for step in range(600):
         where = (f"tls://victim:{1 + step}",)
         alone.give(Received(ANN.peer, Join(topic_of("tea"), (), where, 4, False, False)))
@@ -368,7 +368,7 @@ def test_a_tracker_tries_ever_new_addresses_ten_times_a_minute_and_the_last_one_
 def test_a_probe_that_waits_is_told_with_the_reason() -> None:
     alone = Alone(is_tracker=True, links=LinkConfig(dials=1))
     alone.ask(Start())
-    alone.give(LinkUp(ANN.peer, THERE, False))
+    alone.give(LinkUp(ANN.peer, THERE, False, None))
     for port in (1, 2):
         alone.effects.clear()
         alone.give(Received(ANN.peer, Join(topic_of("tea"), (), (f"tls://ann:{port}",), 4, False, False)))
@@ -382,13 +382,13 @@ def test_a_protocol_that_the_other_side_lacks_is_never_used() -> None:
     alone.give(Asked(1, Subscribe(1, "tea")))
     topic = topic_of("tea")
     older = Hello(WIRE_VERSION, WIRE_VERSION, {"link": 1, "overlay": 1})
-    up = alone.give(LinkUp(ANN.peer, older, False))
+    up = alone.give(LinkUp(ANN.peer, older, False, None))
     assert Send(ANN.peer, Ping(1)) in up, "what it speaks is spoken"
     answers = alone.give(Received(ANN.peer, Resend(topic, ANN.author, ANN.card.device, 0, 1)))
     (record,) = answers
     assert isinstance(record, Record)
     assert (record.kind, record.reason, record.peer) == (Kind.DROPPED, Reason.UNSUPPORTED, ANN.peer)
     alone.give(LinkDown(ANN.peer, Reason.REMOTE_CLOSED))
-    alone.give(LinkUp(ANN.peer, THERE, False))
+    alone.give(LinkUp(ANN.peer, THERE, False, None))
     (answer,) = alone.give(Received(ANN.peer, Resend(topic, ANN.author, ANN.card.device, 0, 1)))
     assert isinstance(answer, Send), "it was updated meanwhile"

@@ -102,7 +102,7 @@ class Scene:
             self.link_up(name)
 
     def link_up(self, name: str, spoken: str = PROTOCOL) -> list[Effect]:
-        self.router.input(LinkUp(peer_of(name), Hello(1, 1, {spoken: 1}), True), NOW)
+        self.router.input(LinkUp(peer_of(name), Hello(1, 1, {spoken: 1}), True, None), NOW)
         return self.out.take()
 
     def link_down(self, name: str) -> None:

@@ -151,7 +151,7 @@ class Bench:
 
     def up(self, name: str) -> Effects:
         hello = Hello(WIRE_VERSION, WIRE_VERSION, PROTOCOLS, (), FRAME_BYTES, (), "bench")
-        return self.do(LinkUp(self.link(name), hello, False))
+        return self.do(LinkUp(self.link(name), hello, False, None))
 
     def down(self, name: str) -> Effects:
         return self.do(LinkDown(self.link(name), Reason.LOST))

@@ -56,7 +56,7 @@ class Scene:
 
         self.room = Driven(make)
         if trackers:
-            self.member.handle_link_up(LinkUp(TRACKER.peer, Hello(1, 1, {}), dialed=True), NOW)
+            self.member.handle_link_up(LinkUp(TRACKER.peer, Hello(1, 1, {}), dialed=True, network=None), NOW)
         self.room.start(NOW)
 
     def greet(self, number: int, person: AuthorId = ANN, now: float = NOW) -> list[Any]:

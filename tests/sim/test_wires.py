@@ -48,8 +48,8 @@ def test_a_dial_ends_in_a_link_at_both_ends() -> None:
     request = network.ask(A, Connect(Contact(B, HINTS)), at=1.0)
     assert network.run_until_quiet()
     # Two round trips and our greeting; the other's greeting is one way more.
-    assert moments(b) == [(1050.0, LinkUp(A, HELLO, dialed=False))]
-    assert moments(a)[1:] == [(1060.0, LinkUp(B, HELLO, dialed=True))]
+    assert moments(b) == [(1050.0, LinkUp(A, HELLO, dialed=False, network=None))]
+    assert moments(a)[1:] == [(1060.0, LinkUp(B, HELLO, dialed=True, network=None))]
     assert network.answers == {request: Done()}
     assert network.linked(A) == [B]
     assert network.linked(B) == [A]
@@ -264,7 +264,7 @@ def test_a_silent_crash_is_found_out_by_the_next_link() -> None:
     connect(network, [(A, B)])
     assert [event for _, event in b.inputs] == [
         LinkDown(A, Reason.DUPLICATE_LINK),
-        LinkUp(A, HELLO, dialed=False),
+        LinkUp(A, HELLO, dialed=False, network=None),
     ]
 
 
@@ -275,7 +275,7 @@ def test_a_dialler_that_crashes_before_its_link_is_up() -> None:
     network.at(0.055, lambda: network.crash(A))
     network.run_until_quiet()
     assert moments(b) == [
-        (50.0, LinkUp(A, HELLO, dialed=False)),
+        (50.0, LinkUp(A, HELLO, dialed=False, network=None)),
         (70.0, LinkDown(A, Reason.CRASHED)),
     ]
 
@@ -320,7 +320,7 @@ def test_a_silent_partition_leaves_dead_links() -> None:
     connect(network, [(A, B)])
     assert [event for _, event in b.inputs] == [
         LinkDown(A, Reason.DUPLICATE_LINK),
-        LinkUp(A, HELLO, dialed=False),
+        LinkUp(A, HELLO, dialed=False, network=None),
     ]
 
 

@@ -22,6 +22,8 @@ class LinkUp(Struct, frozen=True, gc=False):
     hello: Hello
     dialed: bool
     """Whether we dialled."""
+    network: str | None
+    """The prefix of the address that the peer has proved; None: it counts for nobody but this peer."""
 
 
 class LinkDown(Struct, frozen=True, gc=False):

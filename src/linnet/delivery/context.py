@@ -10,6 +10,7 @@ from random import Random
 import msgspec
 
 from linnet.core.errors import InvalidEvent, RemoteError
+from linnet.core.fair_shares import Origins
 from linnet.core.ids import AuthorId, DeviceId, PeerId
 from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
@@ -222,6 +223,7 @@ class Context:
         self.cards = CardBook(store.cells, card_check)
         self.cards.learn(card, own=True)
         self.peer = PeerId(key.public)
+        self.origins = Origins()
         self.links: dict[PeerId, None] = {self.peer: None}
         """Peers that can be sent messages now: those with an open link, and ourselves."""
         self.author: AuthorId = card.person

@@ -4,11 +4,15 @@ Flooding is not involved. A gap may close by itself, when the missing events arr
 grace time storage nodes are asked for exactly the missing ranges, then neighbours that say they hold them. A
 gap that nobody can fill is given up with a reason (Juslenius 2021, section 4.2.3, which leaves times and
 tries open).
+
+Requests are paced. Anyone can claim that chains exist, as many as a topic may have, so chains wait for their
+turn in a queue for each peer that claims some. Chains with an event that was verified have a queue of their
+own, and most of the turns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 
 from msgspec import Struct
 
@@ -24,6 +28,8 @@ _RANGES_PER_REQUEST = 16
 """Gaps of a chain that are requested at once; the others follow."""
 _REQUESTS_PER_SECOND = 200
 """Ranges of a topic requested per second: well below what a peer may send over a long time."""
+_CLAIMS_TURN = 4
+"""Each fourth turn is for a chain that was only claimed, if any waits."""
 _LONGEST_PAUSE = 8.0
 """The longest pause between rounds, in seconds: a lasting gap is worth asking about, but not often."""
 
@@ -34,11 +40,19 @@ class GapDue(TopicTimer, frozen=True, gc=False):
     chain: ChainKey
 
 
+class PaceDue(TopicTimer, frozen=True, gc=False):
+    """More ranges may be requested: it is the turn of the chains that wait."""
+
+
 class _Repair(Struct, eq=False):
     """The repair of a chain that has gaps."""
 
     missing: int
     """Events that were missing at the last check."""
+    claimant: PeerId | None = None
+    """The peer that claims that the chain exists; None once an event of it was verified."""
+    waits: bool = False
+    """Whether it waits for its turn."""
     rounds: int = 0
     """Rounds in which all possible holders were asked, or there was nobody to ask."""
     turn: int = 0
@@ -62,6 +76,9 @@ class GapRepair:
         self._held: dict[PeerId, None] = {}
         self._asked = (0.0, 0)
         """The start of the current second, and how many ranges were requested in it."""
+        self._waiting: dict[PeerId | None, dict[ChainKey, None]] = {}
+        """The chains that wait for their turn, by claimant; whose turn is next comes first."""
+        self._turns = 0
         self.filled = 0
         """Repairs that filled all gaps."""
         self.lost = 0
@@ -88,15 +105,20 @@ class GapRepair:
         """Forget which chains a peer can resend, since its link is down."""
         self._holders.pop(peer, None)
 
-    def review_chain(self, chain: Chain) -> None:
-        """Begin the repair of a chain if it has gaps; end it if it has none."""
+    def review_chain(self, chain: Chain, claimant: PeerId | None = None) -> None:
+        """Begin the repair of a chain if it has gaps; end it if it has none.
+
+        `claimant` is the peer that says that there is more; it counts while no event of the chain was seen.
+        """
         key = chain.key
         missing = chain.missing()
         repair = self.repairs.get(key)
         if missing:
             if repair is None:
-                self.repairs[key] = _Repair(_count(missing))
+                repair = self.repairs[key] = _Repair(_count(missing), claimant)
                 self._look_in(self._config.gap_grace, key)
+            if repair.claimant is not None and len(chain.seen):
+                repair.claimant = None
             return
         if repair is None:
             return
@@ -145,7 +167,7 @@ class GapRepair:
         repair.missing = _count(missing)
         ranges = missing[:_RANGES_PER_REQUEST]
         if not self._spend(len(ranges), now):
-            self._look_in(1.0, key)
+            self._wait(key, repair, now)
             return False
         self._hold_storage(repair.rounds + repair.turn)
         sources = self.sources_for(key)
@@ -164,6 +186,17 @@ class GapRepair:
         self._look_in(self._config.gap_timeout, key)
         return False
 
+    def take_turns(self, now: float) -> Iterator[ChainKey]:
+        """Yield the chains whose turn it is (`PaceDue`), to be asked for with `ask_source`."""
+        while self._waiting and self._may_ask(now):
+            key = self._next_key()
+            repair = self.repairs.get(key)
+            if repair is not None and repair.waits:
+                repair.waits = False
+                yield key
+        if self._waiting:
+            self._set_pace(now)
+
     def forget_chain(self, key: ChainKey) -> None:
         """Stop the repair of a chain."""
         if self.repairs.pop(key, None) is not None:
@@ -174,7 +207,9 @@ class GapRepair:
         """Stop all repairs."""
         for key in self.repairs:
             self._out.cancel_timer(GapDue(self._topic, key))
-        self.repairs = {}
+        if self._waiting:
+            self._out.cancel_timer(PaceDue(self._topic))
+        self.repairs, self._waiting = {}, {}
         self._release_idle()
 
     def sources_for(self, key: ChainKey) -> list[PeerId]:
@@ -200,7 +235,7 @@ class GapRepair:
     def _hasten(self) -> None:
         """Start at once the rounds that waited for a source."""
         for key, repair in self.repairs.items():
-            if repair.rounds and not repair.out:
+            if repair.rounds and not repair.out and not repair.waits:
                 self._look_in(0.0, key)
 
     def _pause(self, key: ChainKey, repair: _Repair, least: float = 0.0) -> None:
@@ -210,15 +245,43 @@ class GapRepair:
         pause = min(self._config.gap_backoff * 2.0 ** (repair.rounds - 1), _LONGEST_PAUSE)
         self._look_in(max(pause, least), key)
 
-    def _spend(self, requests: int, now: float) -> bool:
-        """Count requests; return whether that many are allowed within this second."""
+    def _may_ask(self, now: float) -> bool:
+        """Return whether further ranges may be requested within this second."""
         since, count = self._asked
-        if now >= since + 1.0:
-            since, count = now, 0
-        if count and count + requests > _REQUESTS_PER_SECOND:
+        return count < _REQUESTS_PER_SECOND or not since <= now < since + 1.0
+
+    def _spend(self, requests: int, now: float) -> bool:
+        """Count requests; return whether they are allowed within this second."""
+        if not self._may_ask(now):
             return False
-        self._asked = (since, count + requests)
+        since, count = self._asked
+        is_same = since <= now < since + 1.0
+        self._asked = (since, count + requests) if is_same else (now, requests)
         return True
+
+    def _wait(self, key: ChainKey, repair: _Repair, now: float) -> None:
+        """Let a chain wait for its turn."""
+        if not self._waiting:
+            self._set_pace(now)
+        repair.waits = True
+        self._waiting.setdefault(repair.claimant, {})[key] = None
+
+    def _set_pace(self, now: float) -> None:
+        self._out.set_timer(max(0.0, self._asked[0] + 1.0 - now), PaceDue(self._topic))
+
+    def _next_key(self) -> ChainKey:
+        """Take the next chain of the queue whose turn it is."""
+        self._turns += 1
+        waiting = self._waiting
+        is_claims_turn = self._turns % _CLAIMS_TURN == 0 and len(waiting) > (None in waiting)
+        is_proved = None in waiting and not is_claims_turn
+        claimant = None if is_proved else next(peer for peer in waiting if peer is not None)
+        keys = waiting.pop(claimant)
+        key = next(iter(keys))
+        del keys[key]
+        if keys:
+            waiting[claimant] = keys  # The others come first now.
+        return key
 
     def _release_idle(self) -> None:
         """Release the links once no repair is in progress."""

@@ -64,6 +64,10 @@ class ChainPlace(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tru
 Places = Annotated[tuple[ChainPlace, ...], Meta(max_length=CHAINS_PER_MESSAGE)]
 
 
+_CHAINS_AT_ONE_COST = 32
+"""Chains that a peer may claim at the cost of one message: each takes about as long as a small message."""
+
+
 class Heads(Message, frozen=True, tag=31):
     """How far the sender knows the chains of a topic.
 
@@ -78,6 +82,11 @@ class Heads(Message, frozen=True, tag=31):
     due: Annotated[tuple[Count, ...], Meta(max_length=CHAINS_PER_MESSAGE)] | None = None
     """The answer: for each of the chains, the first number that was published in that time. None: no
     answer."""
+
+    @property
+    def cost(self) -> int:
+        """See `Message.cost`. Who greets with all chains that a topic may have stays within its burst."""
+        return 1 + len(self.chains) // _CHAINS_AT_ONE_COST
 
 
 class Resend(Message, frozen=True, tag=32):

@@ -10,6 +10,13 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections import Counter
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from linnet.core.errors import ConfigError
+
+_Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+_Prefix: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _PREFIX_BITS = {4: 24, 6: 48}
 """Bits of an address that name the network of one owner, who may have all addresses in it."""
@@ -17,14 +24,54 @@ _PREFIX_BITS = {4: 24, 6: 48}
 
 def network_of(remote_address: str) -> str:
     """Return the network of a remote address ``HOST:PORT``; the address itself if it is no IP address."""
+    address = _address_of(remote_address)
+    return remote_address if address is None else str(_network_around(address))
+
+
+def _address_of(remote_address: str) -> _Address | None:
     host = remote_address.rpartition(":")[0].strip("[]").partition("%")[0]
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        return remote_address
+        return None
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
-    return str(ipaddress.ip_network((address, _PREFIX_BITS[address.version]), strict=False))
+        return address.ipv4_mapped
+    return address
+
+
+def _network_around(address: _Address) -> _Prefix:
+    return ipaddress.ip_network((address, _PREFIX_BITS[address.version]), strict=False)
+
+
+class Networks:
+    """The networks that peers are counted by."""
+
+    def __init__(self, shared: Iterable[str]) -> None:
+        """Let peers in these prefixes, and on this machine, count one by one.
+
+        Raises `ConfigError` if one of them is no prefix.
+        """
+        self._shared = [_prefix(each) for each in shared]
+
+    def of(self, remote_address: str | None) -> str | None:
+        """Return the network of a peer's address; None: the peer counts for itself."""
+        address = None if remote_address is None else _address_of(remote_address)
+        if address is None or address.is_loopback:
+            return None
+        network = _network_around(address)
+        return None if any(_overlaps(network, shared) for shared in self._shared) else str(network)
+
+
+def _prefix(text: str) -> _Prefix:
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError as error:
+        what = f"net.shared_networks: {text!r} is no prefix such as 10.0.0.0/8"
+        raise ConfigError(f"{what}: {error}") from error
+
+
+def _overlaps(network: _Prefix, shared: _Prefix) -> bool:
+    return network.version == shared.version and network.overlaps(shared)
 
 
 class Admission:

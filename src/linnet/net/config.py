@@ -20,6 +20,10 @@ class NetConfig(Struct, frozen=True):
     """Seconds that a stranger has to encrypt, to prove its key and to say `Hello`."""
     max_handshakes: int = 1024
     """Strangers that are served at once; more are turned away with ``too_many_links``."""
+    shared_networks: tuple[str, ...] = ()
+    """Prefixes such as ``10.0.0.0/8`` whose addresses many honest peers share: a company's, or that of a
+    proxy before this node. Elsewhere the peers of a /24 (IPv6: /48) share what this node has for strangers,
+    once that is scarce."""
     hold_timeout: float = 3.0
     """Seconds that the smaller key of two nodes that dial each other keeps the other's dial waiting."""
     backlog: int = 1024

@@ -27,7 +27,7 @@ from linnet.core.ids import PeerId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp, Met, NotMet, Probed
 from linnet.core.reasons import Reason
 from linnet.identity.keys import SigningKey
-from linnet.net.admission import Admission
+from linnet.net.admission import Admission, Networks
 from linnet.net.config import NetConfig
 from linnet.net.dialer import Dialer
 from linnet.net.failure import LinkFailure
@@ -97,6 +97,7 @@ class LinkTable:
         self._dials: dict[PeerId, _Dial] = {}
         self._waiting: dict[PeerId, FrameStream] = {}
         self._admission = Admission(config.max_handshakes)
+        self._networks = Networks(config.shared_networks)
         self._closing = False
         self._listeners: list[TransportListener] = []
 
@@ -358,7 +359,7 @@ class LinkTable:
         link = Link(peer, hello, dialed, stream.connection, self._owner, self._config)
         self._links[peer] = link
         self._owner.record(Record(Kind.LINK_UP, peer=peer))
-        self._owner.put(LinkUp(peer, hello, dialed))
+        self._owner.put(LinkUp(peer, hello, dialed, self._networks.of(stream.connection.remote_address)))
         stream.hand_over(link)
 
     def _record_refusal(self, failure: Exception, origin: str, client: Client | None) -> None:

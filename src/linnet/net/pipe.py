@@ -167,6 +167,8 @@ class PipeConnection:
         """See `Connection`."""
         self.remote_key: PeerId | None = remote_key
         """See `Connection`."""
+        self.remote_address: str | None = None
+        """See `Connection`: names are free."""
         self.is_ordered = luck is None
         """See `Connection`."""
         self.is_paused = False

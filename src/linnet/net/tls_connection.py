@@ -33,6 +33,8 @@ class TlsConnection(asyncio.Protocol):
         """See `Connection`. A dialling node has compared it with the server's certificate."""
         self.local_key: PeerId | None = None
         """See `Connection`."""
+        self.remote_address: str | None = None
+        """See `Connection`."""
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """See `Connection`."""
 
@@ -105,6 +107,9 @@ class TlsConnection(asyncio.Protocol):
         # uvloop's transports are no subclasses of asyncio's, only alike.
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=self._buffer_bytes)
+        if (name := transport.get_extra_info("peername")) is not None:  # None: the peer is gone already.
+            host, port = name[:2]
+            self.remote_address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._send_own()
 
     def data_received(self, data: bytes) -> None:

@@ -64,6 +64,11 @@ class Connection(Protocol):
         """The key of ours that the transport itself has proved to the other end; None: none."""
 
     @property
+    def remote_address(self) -> str | None:
+        """The address ``HOST:PORT`` that the other end has proved, since answers reached it there; None: no
+        address of its own."""
+
+    @property
     def lost(self) -> asyncio.Future[None]:
         """Done when the connection is gone."""
 

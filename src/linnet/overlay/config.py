@@ -69,3 +69,6 @@ class TrackerConfig(Struct, frozen=True):
     """Topics that one tracker accepts."""
     max_nodes: int = 100_000
     """Nodes of one topic that a tracker accepts."""
+    max_places: int = 1_000_000
+    """Nodes of all topics together that a tracker accepts. Of these three limits: when one is reached, the
+    network that takes up most gives way to newcomers from others."""

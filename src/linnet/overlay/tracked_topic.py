@@ -7,6 +7,7 @@ from random import Random
 
 from msgspec import Struct
 
+from linnet.core.fair_shares import FairShares, Origins
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.limits import STORAGE_NODES
 from linnet.overlay.config import Control, TrackerConfig
@@ -30,9 +31,11 @@ class Graph(Struct, frozen=True, gc=False):
 class Place:
     """The state of a node in one topic."""
 
-    __slots__ = ("counter", "rtts", "told_at", "told_storage")
+    __slots__ = ("counter", "payer", "rtts", "told_at", "told_storage")
 
-    def __init__(self) -> None:
+    def __init__(self, payer: PeerId) -> None:
+        self.payer = payer
+        """The peer that asked for the place: the node itself, or who named it and answers for it."""
         self.counter = 0
         """The counter of the latest instruction; 0: there was none."""
         self.told_at = 0.0
@@ -43,8 +46,25 @@ class Place:
 class TrackedTopic:
     """The state of one topic. Methods that change the graph return the nodes whose neighbours changed."""
 
-    def __init__(self, topic: TopicId, first: Join, config: TrackerConfig, rng: Random, now: float) -> None:
+    def __init__(
+        self,
+        topic: TopicId,
+        first: Join,
+        founder: PeerId,
+        config: TrackerConfig,
+        rng: Random,
+        shares: FairShares,
+        now: float,
+    ) -> None:
+        """`shares` are those of all nodes in the places of all topics of the tracker."""
         self.topic = topic
+        self.founder = founder
+        """The node that counts as the one who asked for this topic: one that is here."""
+        self._all_shares = shares
+        self._named: dict[PeerId, dict[PeerId, None]] = {}
+        """The nodes that have a place only since another named them, by who did."""
+        self._own_shares: FairShares | None = None
+        """The shares in this topic, once it was full."""
         self.is_near = first.near
         self.created_at = now
         self.places: dict[PeerId, Place] = {}
@@ -90,7 +110,7 @@ class TrackedTopic:
         """Give a node a place, for the first time or again on a new link."""
         if peer not in self.places or peer in self.awaited:
             self._forgive(peer)
-        self.places.setdefault(peer, Place())
+        self._take_place(peer, peer)
         self.awaited.pop(peer, None)
         if join.storage:
             self.storage[peer] = None
@@ -113,8 +133,13 @@ class TrackedTopic:
     def _await_named(self, peer: PeerId, neighbors: tuple[PeerId, ...], now: float) -> None:
         """Give neighbours that have not joined yet a place, so that the links to them stay."""
         for other in neighbors[: self.graph.degree]:
-            if other != peer and other not in self.graph and len(self.places) < self._config.max_nodes:
-                self.places[other] = Place()
+            if (
+                other != peer
+                and other not in self.graph
+                and not self.is_full
+                and not self._all_shares.is_full()
+            ):
+                self._take_place(other, peer)
                 self.graph.add_node(other)
                 self.keep_place(other, now + self._config.expected)
 
@@ -132,9 +157,51 @@ class TrackedTopic:
         self.awaited[peer] = until
         self.graph.pause_node(peer)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether no more nodes may be in this topic."""
+        return len(self.places) >= self._config.max_nodes
+
+    def find_greedier(self, peer: PeerId, origins: Origins) -> PeerId | None:
+        """Return who has to leave this full topic so that a peer can join; None: nobody."""
+        if self._own_shares is None:
+            self._own_shares = FairShares(self._config.max_nodes, origins)
+            for place in self.places.values():
+                self._own_shares.add(place.payer)
+        return self._own_shares.find_greedier(peer)
+
+    def named_by(self, peer: PeerId) -> list[PeerId]:
+        """Return the nodes that have a place only since this one named them."""
+        return list(self._named.get(peer, ()))
+
+    def _take_place(self, peer: PeerId, payer: PeerId) -> None:
+        place = self.places.get(peer)
+        if place is None:
+            self.places[peer] = Place(payer)
+        elif place.payer != payer:
+            self._give_up_claim(peer, place.payer)
+            place.payer = payer
+        else:
+            return
+        self._count(payer, 1)
+        if payer != peer:
+            self._named.setdefault(payer, {})[peer] = None
+
+    def _give_up_claim(self, peer: PeerId, payer: PeerId) -> None:
+        """Let a place no longer count as taken by this peer."""
+        self._count(payer, -1)
+        named = self._named.get(payer)
+        if named is not None and named.pop(peer, self) is not self and not named:
+            del self._named[payer]
+
+    def _count(self, payer: PeerId, amount: int) -> None:
+        for shares in (self._all_shares, self._own_shares):
+            if shares is not None:
+                shares.add(payer) if amount > 0 else shares.remove(payer)
+
     def remove_node(self, peer: PeerId) -> list[PeerId]:
         """Remove a node that has left for good."""
-        del self.places[peer]
+        self._give_up_claim(peer, self.places.pop(peer).payer)
         self.awaited.pop(peer, None)
         self.storage.pop(peer, None)
         return self.graph.remove_node(peer)

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from random import Random
 
 from linnet.core.effects import Probe
+from linnet.core.fair_shares import FairShares, Origins
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.inputs import LinkDown, Probed
 from linnet.core.reasons import Reason
@@ -74,6 +75,7 @@ class TrackedNode:
         "_hints",
         "counter",
         "failure",
+        "founded",
         "is_probing",
         "linked",
         "peer",
@@ -88,6 +90,9 @@ class TrackedNode:
         """The counter of the latest instruction in any topic: one counter outlives leaving and joining
         again."""
         self.topics: dict[TopicId, None] = {}
+        """The topics in which it has a place, the latest last."""
+        self.founded: dict[TopicId, None] = {}
+        """Those that count as its own."""
         self.failure: Reason | None = None
         self.is_probing = False
         self.was_moved = False
@@ -138,8 +143,12 @@ class TrackedNode:
 class Tracker(Part):
     """Builds and mends the graphs of all topics whose nodes come to this tracker."""
 
-    def __init__(self, config: TrackerConfig, rng: Random, out: Outbox) -> None:
+    def __init__(self, config: TrackerConfig, rng: Random, out: Outbox, origins: Origins) -> None:
         self._config = config
+        self._origins = origins
+        self._places = FairShares(config.max_places, origins)
+        self._founded = FairShares(config.max_topics, origins)
+        """How many topics count as whose: keys are free, and so are names of topics."""
         self._out = out
         self._rng = rng
         self._nodes: dict[PeerId, TrackedNode] = {}
@@ -162,18 +171,22 @@ class Tracker(Part):
     def handle_join(self, peer: PeerId, message: Join, now: float) -> None:
         """Give a node a place in a topic, for the first time or again."""
         topic = message.topic
-        tracked = self._topics.get(topic)
-        if self._is_full(tracked, peer):
+        if not self._make_room(topic, peer, now):
             self._out.send(peer, Refusal(topic, Reason.TOO_MANY))
             self._out.record(_rejected(topic, peer, Reason.TOO_MANY, "join"))
             return
+        tracked = self._topics.get(topic)
         self._out.record(_control(topic, peer, "join"))
         node = self._nodes.setdefault(peer, TrackedNode(peer))
         node.linked = True
         node.topics[topic] = None
         node.note_addresses(message.listens, self._out)
         if tracked is None:
-            tracked = self._topics[topic] = TrackedTopic(topic, message, self._config, self._rng, now)
+            tracked = self._topics[topic] = TrackedTopic(
+                topic, message, peer, self._config, self._rng, self._places, now
+            )
+            node.founded[topic] = None
+            self._founded.add(peer)
             if tracked.is_near:
                 self._out.set_timer(self._config.near_period, NearDue(topic))
         if tracked.is_takeover(message, now):
@@ -333,10 +346,13 @@ class Tracker(Part):
         """Remove nodes that have left for good; their neighbours get others."""
         changed: dict[PeerId, None] = {}
         is_storage_gone = False
-        for peer in peers:
+        leaving = dict.fromkeys(each for peer in peers for each in (peer, *tracked.named_by(peer)))
+        for peer in leaving:
             is_storage_gone = is_storage_gone or peer in tracked.storage
             changed.update(dict.fromkeys(tracked.remove_node(peer)))
             node = self._nodes.get(peer)
+            if peer == tracked.founder and not self._give_away(tracked):
+                self._disown(tracked)
             if node is not None:
                 node.topics.pop(tracked.topic, None)
                 self._forget_if_gone(peer)
@@ -391,10 +407,54 @@ class Tracker(Part):
             self._out.send(peer, Instruction(tracked.topic, place.counter, neighbors, storage))
             self._out.record(_control(tracked.topic, peer, f"instruction {place.counter}"))
 
-    def _is_full(self, tracked: TrackedTopic | None, peer: PeerId) -> bool:
-        if tracked is None:
-            return len(self._topics) >= self._config.max_topics
-        return peer not in tracked.places and len(tracked.places) >= self._config.max_nodes
+    def _make_room(self, topic: TopicId, peer: PeerId, now: float) -> bool:
+        """Return whether a node may have a place in a topic, if need be instead of who takes up more."""
+        tracked = self._topics.get(topic)
+        if tracked is not None and peer in tracked.places:
+            return True
+        while self._places.is_full():
+            greedier = self._places.find_greedier(peer)
+            if greedier is None:
+                return False
+            self._put_out(self._topics[next(reversed(self._nodes[greedier].topics))], greedier, now)
+        while (tracked := self._topics.get(topic)) is not None and tracked.is_full:
+            greedier = tracked.find_greedier(peer, self._origins)
+            if greedier is None:
+                return False
+            self._put_out(tracked, greedier, now)
+        while tracked is None and self._founded.is_full():
+            greedier = self._founded.find_greedier(peer)
+            if greedier is None:
+                return False
+            given = self._topics[next(reversed(self._nodes[greedier].founded))]
+            # Others are in it: from now on it counts as theirs. Else it vanishes.
+            if not self._give_away(given):
+                self._put_out(given, greedier, now)
+        return True
+
+    def _give_away(self, tracked: TrackedTopic) -> bool:
+        """Let a topic count as that of another node that is in it; return whether there is one."""
+        others = (peer for peer, place in tracked.places.items() if place.payer == peer != tracked.founder)
+        heir = next(others, None)
+        if heir is None:
+            return False
+        self._disown(tracked)
+        tracked.founder = heir
+        self._founded.add(heir)
+        self._nodes[heir].founded[tracked.topic] = None
+        return True
+
+    def _disown(self, tracked: TrackedTopic) -> None:
+        self._founded.remove(tracked.founder)
+        del self._nodes[tracked.founder].founded[tracked.topic]
+
+    def _put_out(self, tracked: TrackedTopic, peer: PeerId, now: float) -> None:
+        """Take a node's place in a topic away: others need it more."""
+        topic = tracked.topic
+        if self._nodes[peer].linked:
+            self._out.send(peer, Refusal(topic, Reason.TOO_MANY))
+        self._out.record(_rejected(topic, peer, Reason.TOO_MANY, "made room for another"))
+        self._remove_nodes(tracked, [peer], now)
 
     def _contact_of(self, peer: PeerId) -> Contact:
         node = self._nodes.get(peer)

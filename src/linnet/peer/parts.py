@@ -158,7 +158,9 @@ class Parts:
         self.links = Links(identity.peer, config.links, rng, self.out, store.cells)
         adjacency = Adjacency(self.out)
         self.member = TrackerClient(config.member, self.out, adjacency, config.listens)
-        self.tracker = Tracker(config.tracker, rng, self.out) if config.is_tracker else None
+        self.tracker = (
+            Tracker(config.tracker, rng, self.out, self.context.origins) if config.is_tracker else None
+        )
         """None: this node is not a tracker."""
         self.trackerless = _without_trackers(config, identity, self.context, self.out, adjacency)
         """None: this node is in no overlay without trackers."""

@@ -177,6 +177,7 @@ class Peer:
             self._out.notify(OwnLinkUp(event))
             self._router.pass_on_notices(now)
         elif self._links.link_up(event, now):
+            self._parts.context.origins.note(event.peer, event.network)
             self._outgoing.handle_link_up(event.peer, event.hello.protocols)
             self._router.input(event, now)
 
@@ -286,7 +287,7 @@ class Outgoing:
 
     def _hold(self, hold: Hold, now: float) -> None:
         if hold.peer == self._ours:
-            self.looped.append(LinkUp(self._ours, self._hello, True))
+            self.looped.append(LinkUp(self._ours, self._hello, True, None))
             return
         if self._check_hold(hold):
             self._links.hold(hold, now)

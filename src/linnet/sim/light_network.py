@@ -191,8 +191,8 @@ class LightLinks:
         target.dialing.pop(node.peer, None)
         node.dialing.pop(target.peer, None)
         self.opened += 1
-        self.inbox.append((target, LinkUp(node.peer, HELLO, dialed=False)))
-        self.inbox.append((node, LinkUp(target.peer, HELLO, dialed=True)))
+        self.inbox.append((target, LinkUp(node.peer, HELLO, dialed=False, network=None)))
+        self.inbox.append((node, LinkUp(target.peer, HELLO, dialed=True, network=None)))
 
     def cut(self, lane: LightLane, reason: Reason, tell_source: bool) -> None:
         """Close a link at both ends; messages under way are lost."""

@@ -251,7 +251,7 @@ class Wires:
 
     def _up(self, host: Host, other: Host, dialed: bool) -> None:
         self._write(host.peer, Record(Kind.LINK_UP, peer=other.peer), self._clock.now)
-        self.inbox.append((host, LinkUp(other.peer, other.machine.hello, dialed)))
+        self.inbox.append((host, LinkUp(other.peer, other.machine.hello, dialed, None)))
 
     def _refusal(self, host: Host, target: Host, hints: tuple[str, ...] | None) -> Reason | None:
         is_local = _is_local(hints) and self.share_lan(host.peer, target.peer)

@@ -18,7 +18,7 @@ from linnet.delivery.catch_up import HistoryDue
 from linnet.delivery.commands import Consumed, Unsubscribe
 from linnet.delivery.context import Context
 from linnet.delivery.flood import SpreadDue
-from linnet.delivery.gap_repair import GapDue
+from linnet.delivery.gap_repair import GapDue, PaceDue
 from linnet.delivery.items import missed_by_damage
 from linnet.delivery.messages import (
     Data,
@@ -479,6 +479,7 @@ class Streams(Part):
     # Timers. A timer of a stream that was left does nothing.
 
     repair_gap = _due(GapDue, lambda stream, timer, now: stream.repair_gap(timer.chain, now))
+    repair_waiting_gaps = _due(PaceDue, lambda stream, _, now: stream.repair_waiting_gaps(now))
     ask_for_history = _due(
         HistoryDue, lambda stream, timer, _: stream.readers.end_waiting(timer.subscription)
     )

@@ -242,7 +242,7 @@ class Stream:
                 self.due.remember(place)
             if chain is not None:
                 self._hand_in_turn(chain, due, None, now)
-                self.gaps.review_chain(chain)
+                self.gaps.review_chain(chain, peer)
         self.announcements.note_heads(peer, heads)
         is_last = len(heads.chains) < CHAINS_PER_MESSAGE
         if heads.waited_ms or (self.stores and not storage and peer not in self.flood.neighbors):
@@ -378,6 +378,11 @@ class Stream:
         elif self.gaps.ask_source(chain, now):
             self._give_up_hearsay(chain)
             self._give_up(chain, chain.missing(), Reason.GAP_UNFILLED, now)
+
+    def repair_waiting_gaps(self, now: float) -> None:
+        """Ask for the gaps of the chains whose turn it is."""
+        for key in self.gaps.take_turns(now):
+            self.repair_gap(key, now)
 
     def _give_up_hearsay(self, chain: Chain) -> None:
         """Stop waiting for announced events that nobody could show; tell subscriptions of promised ones."""

@@ -69,7 +69,7 @@ def test_a_question_outlives_a_link_that_the_other_end_let_go() -> None:
     village.run(3.0)
     node, other = village.nodes[1], village.peers[0]
     node.peers.pull_from(other, village.world.now)
-    node.handle_link_up(LinkUp(other, Hello(1, 1, {}), True), village.world.now)
+    node.handle_link_up(LinkUp(other, Hello(1, 1, {}), True, None), village.world.now)
     for reason, stays in (
         (Reason.NOT_NEEDED, True),
         (Reason.DUPLICATE_LINK, True),

@@ -98,7 +98,7 @@ class Node:
         return self.said(self.overlay.remove_local, _peer(key), is_denied, LATER)
 
     def link(self, key: SigningKey) -> list[Effect | Notice]:
-        return self.said(self.overlay.handle_link_up, LinkUp(_peer(key), HELLO, True), NOW)
+        return self.said(self.overlay.handle_link_up, LinkUp(_peer(key), HELLO, True, None), NOW)
 
     def befriend(self, key: SigningKey) -> None:
         """A device is met, linked, says who it is, and counts us as a neighbour."""

@@ -233,7 +233,7 @@ class KademliaWorld:
         other.links[dialer.contact.peer] = None
         for host, met, dialed in ((dialer, other, True), (other, dialer, False)):
             hello = Hello(1, 1, {"link": 1, PROTOCOL: 1}, listens=met.contact.hints)
-            self._tell_link(host, LinkUp(met.contact.peer, hello, dialed))
+            self._tell_link(host, LinkUp(met.contact.peer, hello, dialed, None))
 
     def _close(self, one: PeerId, other: PeerId, reason: Reason) -> None:
         for here, there in ((one, other), (other, one)):

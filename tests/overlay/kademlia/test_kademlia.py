@@ -280,7 +280,7 @@ class Alone(Part):
         self.outcomes: list[Outcome] = []
         self.other = PeerId(b"p" * 32)
         hello = Hello(1, 1, {PROTOCOL: 1}, listens=("tls://198.51.100.1:1",))
-        self.router.input(LinkUp(self.other, hello, True), 0.0)
+        self.router.input(LinkUp(self.other, hello, True, None), 0.0)
 
     @on_notice(NodesFound)
     def hear_nodes(self, notice: NodesFound, now: float) -> None:
@@ -352,7 +352,7 @@ def test_who_does_not_take_part_is_not_waited_for() -> None:
     alone.machine.bootstrap = (Contact(stranger, ("tls://203.0.113.1:1",)),)
     alone.machine.start(0.0)
     alone.out.take()
-    alone.router.input(LinkUp(stranger, Hello(1, 1, {"link": 1}), True), 0.0)
+    alone.router.input(LinkUp(stranger, Hello(1, 1, {"link": 1}), True, None), 0.0)
     effects = alone.out.take()
     assert any(isinstance(each, Record) and each.reason is Reason.UNSUPPORTED for each in effects)
     assert stranger not in alone.machine.table

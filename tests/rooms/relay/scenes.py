@@ -124,7 +124,7 @@ class Station:
             self.router.message(peer, message, now)
 
     def link_up(self, peer: PeerId, now: float) -> None:
-        self.router.input(LinkUp(peer, HELLO, dialed=False), now)
+        self.router.input(LinkUp(peer, HELLO, dialed=False, network=None), now)
 
     def link_down(self, peer: PeerId, now: float) -> None:
         self.router.input(LinkDown(peer, Reason.TIMEOUT), now)

@@ -56,5 +56,5 @@ def test_in_all_else_they_are_as_others() -> None:
     assert liar.neighbors(TOPIC) == ()
     peer = PeerId(b"p" * 32)
     driven.perform(lambda: machine.begin([Contact(peer, ("sim:2",))], START), START)
-    (sent, _) = liar.handle(LinkUp(peer, HELLO, dialed=True), START)
+    (sent, _) = liar.handle(LinkUp(peer, HELLO, dialed=True, network=None), START)
     assert isinstance(sent.message, Pull)

@@ -101,7 +101,7 @@ def test_the_open_world_counts_the_dials_of_commits_that_are_done_and_no_others(
         world.start("ann")
 
 
-@pytest.mark.parametrize("answer", [LinkUp(PEER, HELLO, dialed=True), Probed(PEER, None)])
+@pytest.mark.parametrize("answer", [LinkUp(PEER, HELLO, dialed=True, network=None), Probed(PEER, None)])
 def test_the_last_dial_of_the_budget_may_succeed(answer: Input) -> None:
     account = Account()
     for second in range(DIALS + 1):

@@ -84,7 +84,7 @@ def flood_of_one(messages: int = 20_000, seed: int = 1) -> LinkFlood:
         entropy=SeededEntropy(seed, "victim"),
     )
     attacker = PeerId(named_luck(seed, "attacker").randbytes(32))
-    node.handle(LinkUp(attacker, node.hello, False), START)
+    node.handle(LinkUp(attacker, node.hello, False, None), START)
     records = 0
     for number in range(messages):
         for effect in node.handle(Received(attacker, _walker(number, START)), START):
@@ -119,7 +119,7 @@ def flood_of_many(peers: int = 3000, seed: int = 1) -> CrowdFlood:
     crowd = [PeerId(luck.randbytes(32)) for _ in range(peers)]
     records: list[Record] = []
     for peer in crowd:
-        records += _records(driven.handle(LinkUp(peer, _HELLO, False), START))
+        records += _records(driven.handle(LinkUp(peer, _HELLO, False, None), START))
         records += _records(driven.handle(Received(peer, Pull(1, _descriptor(peer, luck))), START))
         records += _records(driven.handle(Received(peer, _beside(machine.peers.ours, peer)), START))
     # The node chooses the neighbours it wants itself in its next round; then all peers try once more.

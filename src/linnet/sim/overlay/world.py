@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from linnet.core.effects import Send
+from linnet.core.fair_shares import Origins
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.inputs import Received
 from linnet.delivery.flood import Routing
@@ -392,7 +393,7 @@ class TrackedWorld(TopicWorld):
         super().__init__(scenario, interests, weigh=weigh)
         self.tracker = seeded_identity(scenario.seed, "tracker", START).peer
         out = Outbox()
-        tracker = Tracker(TrackerConfig(), named_luck(scenario.seed, "tracker"), out)
+        tracker = Tracker(TrackerConfig(), named_luck(scenario.seed, "tracker"), out, Origins())
         self.world.add(self.tracker, PartMachine(out, tracker))
 
     def _machine(self, node: SimulatedNode) -> OverlayMachine:
