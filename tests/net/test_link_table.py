@@ -185,9 +185,15 @@ async def test_each_failure_of_a_dial_has_its_reason() -> None:
             node.inputs.clear()
             node.act(Dial(peer, hints), Probe(peer, hints))
             assert await node.happens(DialFailed) == DialFailed(peer, reason)
-            assert await node.happens(Probed) == Probed(peer, reason)
-        failures = [record.reason for record in node.recorded(Kind.CONTROL)]
-        assert failures == [reason for _, reason in cases]
+            # What a peer learns of the addresses that it names is only that it is not there.
+            assert await node.happens(Probed) == Probed(peer, Reason.UNREACHABLE)
+        notes = [
+            (record.reason, (record.note or "").startswith("tried for itself"))
+            for record in node.recorded(Kind.CONTROL)
+        ]
+        assert sorted(notes) == sorted(
+            (reason, is_probe) for _, reason in cases for is_probe in (False, True)
+        )
     silent.close()
 
 
@@ -202,15 +208,30 @@ async def test_addresses_are_tried_until_one_shows_the_key() -> None:
     silent.close()
 
 
+async def test_every_failed_probe_takes_the_same_time() -> None:
+    """Else who asks could tell a closed port from a filtered one, and an address from none."""
+    silent = await asyncio.get_running_loop().create_server(asyncio.Protocol, "127.0.0.1", 0)
+    free = LiveNode(LARGE)
+    free.listeners[0].close()
+    filtered = (f"tls://127.0.0.1:{silent.sockets[0].getsockname()[1]}",)
+    async with silent, LiveNode(SMALL, config=NetConfig(dial_timeout=0.5)) as node:
+        for number, hints in enumerate((free.hints, filtered)):
+            node.act(Probe(PeerId(bytes([number]) * 32), hints))
+        await node.until(lambda: bool(node.seen(Probed)))
+        reasons = [record.reason for record in node.recorded(Kind.CONTROL)]
+        assert reasons == [Reason.CONNECTION_REFUSED, Reason.DIAL_TIMEOUT]
+
+
 @pytest.mark.parametrize("scheme", ["tls", "wss", "pipe"])
 async def test_a_probe_leaves_no_trace(scheme: str) -> None:
     where = [f"{scheme}://127.0.0.1:0"]
-    async with LiveNode(SMALL, where) as small, LiveNode(LARGE, where) as large:
+    config = NetConfig(dial_timeout=0.5)
+    async with LiveNode(SMALL, where, config=config) as small, LiveNode(LARGE, where) as large:
         small.act(Probe(large.peer, large.hints))
         assert await small.happens(Probed) == Probed(large.peer, None)
         small.act(Probe(small.peer, large.hints))
         await small.until(lambda: len(small.seen(Probed)) == 2)
-        assert small.inputs[-1] == Probed(small.peer, Reason.WRONG_KEY)
+        assert small.inputs[-1] == Probed(small.peer, Reason.UNREACHABLE)
         await link(small, large)
         assert large.inputs == [LinkUp(small.peer, HELLO, False, None)]
         assert large.records == [Record(Kind.LINK_UP, peer=small.peer)]

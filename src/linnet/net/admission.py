@@ -24,14 +24,15 @@ _PREFIX_BITS = {4: 24, 6: 48}
 
 def network_of(remote_address: str) -> str:
     """Return the network of a remote address ``HOST:PORT``; the address itself if it is no IP address."""
-    address = _address_of(remote_address)
+    address = address_of(remote_address)
     return remote_address if address is None else str(_network_around(address))
 
 
-def _address_of(remote_address: str) -> _Address | None:
+def address_of(remote_address: str) -> _Address | None:
+    """Return the IP address in ``HOST:PORT``; None if the host is none."""
     host = remote_address.rpartition(":")[0].strip("[]").partition("%")[0]
     try:
-        address = ipaddress.ip_address(host)
+        address: _Address = ipaddress.ip_address(host)
     except ValueError:
         return None
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
@@ -55,7 +56,7 @@ class Networks:
 
     def of(self, remote_address: str | None) -> str | None:
         """Return the network of a peer's address; None: the peer counts for itself."""
-        address = None if remote_address is None else _address_of(remote_address)
+        address = None if remote_address is None else address_of(remote_address)
         if address is None or address.is_loopback:
             return None
         network = _network_around(address)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
@@ -39,8 +39,12 @@ class Dialer:
         self._config = config
         self._sockets = asyncio.Semaphore(config.max_dials)
 
-    async def reach(self, peer: PeerId, hints: Iterable[str]) -> Connection:
+    async def reach(
+        self, peer: PeerId, hints: Iterable[str], may_try: Callable[[str], bool] = lambda place: True
+    ) -> Connection:
         """Return a connection to the holder of this key, at the first address that shows it.
+
+        `may_try` is asked about each resolved address; what it forbids counts as unreachable.
 
         At an address of a local network the key in that address is shown instead: `Connection.remote_key` is
         that key. `LinkFailure` carries the reason of the address that got furthest.
@@ -48,7 +52,10 @@ class Dialer:
         failures: list[LinkFailure] = []
         try:
             async with asyncio.timeout(self._config.dial_timeout):
-                places = await self._resolve(hints, failures)
+                found = await self._resolve(hints, failures)
+                places = deque(place for place in found if may_try(place))
+                if len(places) < len(found):
+                    failures.append(LinkFailure(Reason.UNREACHABLE, "an address not tried for others"))
                 connection = await self._race(peer, places, failures)
         except TimeoutError:
             failures.append(LinkFailure(Reason.DIAL_TIMEOUT, "no address answered in time"))

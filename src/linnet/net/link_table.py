@@ -46,6 +46,7 @@ from linnet.net.handshake import (
 )
 from linnet.net.link import Link, LinkOwner
 from linnet.net.local_keys import LocalKeys
+from linnet.net.probes import Probes
 from linnet.net.transport import Connection, Incoming, Transport, TransportListener
 from linnet.peer.interface import Input
 from linnet.trace.records import Kind, Record
@@ -63,6 +64,10 @@ class LinkTableOwner(LinkOwner, Protocol):
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         """Run this until it ends or the driver does."""
+
+
+_PROBE_MARGIN = 0.25
+"""Seconds after its time-out for which a dial may still be ending."""
 
 
 class _Dial(Struct, eq=False):
@@ -98,6 +103,7 @@ class LinkTable:
         self._waiting: dict[PeerId, FrameStream] = {}
         self._admission = Admission(config.max_handshakes)
         self._networks = Networks(config.shared_networks)
+        self._probes = Probes()
         self._closing = False
         self._listeners: list[TransportListener] = []
 
@@ -258,13 +264,26 @@ class LinkTable:
             self._end_dial(peer, dial)
 
     async def _probe(self, peer: PeerId, hints: Iterable[str]) -> None:
+        """Dial a peer for itself. All failures take the same time: they tell nothing about the address."""
+        loop = asyncio.get_running_loop()
+        link = self._links.get(peer)
+        origin = None if link is None else link.connection.remote_address
+
+        def may_try(place: str) -> bool:
+            return self._probes.may_try(origin, place, loop.time())
+
         reason: Reason | None = None
         try:
             async with self._slots:
-                connection = await self._reach(peer, hints)
+                over = loop.time() + self._config.dial_timeout + _PROBE_MARGIN
+                hints = self._local.dialable(hints)
+                connection = await self._dialer.reach(peer, hints, may_try)
             connection.close()
         except LinkFailure as failure:
-            reason = failure.reason
+            note = f"tried for itself: {failure.detail}"[:200]
+            self._owner.record(Record(Kind.CONTROL, peer=peer, reason=failure.reason, note=note))
+            reason = Reason.UNREACHABLE
+            await asyncio.sleep(over - loop.time())
         self._owner.put(Probed(peer, reason))
 
     def _accept(self, incoming: Incoming) -> None:
