@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import Any
 
 import httpx
@@ -127,6 +128,7 @@ def test_the_description_is_complete() -> None:
         assert [parameter["name"] for parameter in found["parameters"]] == [
             name for name, _, _ in operation.parameters
         ]
+        assert [name for name, _, _ in operation.parameters] == re.findall(r"{(\w+)}", operation.path)
         assert all(parameter["description"] for parameter in found["parameters"])
         assert (found["security"] == [{"device": []}]) is (operation.body is not None)
     text = json.dumps(DOCUMENT)

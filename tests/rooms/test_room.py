@@ -65,6 +65,22 @@ def test_nobody_says_unasked_that_an_event_is_gone() -> None:
     assert bench.shown() == [coming.head]
 
 
+def test_who_was_not_asked_yet_is_not_believed_even_of_what_is_missing() -> None:
+    bench = Bench("bob", "cid")
+    missing = bench.forge("bob")
+    after = bench.forge("bob", deps=(missing.head,))
+    bench.bring("bob", after)
+    (want,) = ask_for_missing(bench)
+    bench.hear("cid", given(bench, want.request, missing.head))  # bob was asked
+    effects = bench.hear("bob", given(bench, want.request, missing.head, reason=Reason.NOT_HELD))
+    (again,) = bench.sent("cid", Want, effects)
+    bench.hear("cid", given(bench, again.request, missing.head, reason=Reason.NOT_HELD))
+    assert bench.room.memory.expired == {}
+    assert bench.shown() == []
+    bench.bring("bob", missing)
+    assert bench.shown() == [missing.head, after.head]
+
+
 def test_what_is_gone_at_one_is_asked_of_the_others_before_it_counts_as_gone() -> None:
     bench = Bench("bob", "cid")
     gone = bench.forge("bob")

@@ -89,6 +89,15 @@ def test_it_is_not_shown_not_built_on_and_given_to_who_asks_for_it() -> None:
     bench.bring("cid", reply)
     assert bench.shown()[-1] == reply.head
     assert late.head not in bench.shown()
+    # It is all the same for a node that begins anew, and for whoever reads the history there.
+    bench.restart()
+    bench.ask(ReadRoom(1, bench.id, 0.0, None, state=True))
+    assert reply.head in bench.shown()
+    assert late.head not in bench.shown()
+    bench.up("cid")
+    bench.greet("cid")
+    (given,) = bench.sent("cid", Given, bench.hear("cid", Want(bench.id, 2, (late.head,))))
+    assert given.units == (late.unit,)
 
 
 @pytest.mark.parametrize("how", [BAN, MUTE, SILENCE])

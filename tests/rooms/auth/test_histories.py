@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.rooms.auth.orders import any_order, digest, played
+from tests.rooms.auth.orders import TORN, any_order, digest, played
 from tests.rooms.chronicle import Chronicle, Wild, person, relay_key, wild_history
 
 from linnet.core.reasons import Reason
@@ -35,7 +35,7 @@ ROOMS = 5000 if SOAK else 200
 NAMES = {person(name).author: name for name in (f"person {number}" for number in range(8))}
 SORTS = {
     "usual": Wild(),
-    "torn": Wild(spread=0.2, steps=50),
+    "torn": TORN,
     "skewed": Wild(skew=1000),
     "hostile": Wild(stale=0.4, wrong=0.3),
     "crowded": Wild(people=8, steps=60),
