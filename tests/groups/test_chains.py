@@ -47,6 +47,13 @@ def test_no_two_messages_have_one_key() -> None:
     assert len({key[:32] for key in every}) == len({key[32:] for key in every}) == 150
 
 
+def test_a_key_is_of_one_group_member_epoch_and_number() -> None:
+    other = MemberId(b"n" * 16)
+    places = [(GROUP, MEMBER, 1, 0), (b"h" * 32, MEMBER, 1, 0), (GROUP, other, 1, 0), (GROUP, MEMBER, 2, 0)]
+    made = [message_key(*place, ROOT) for place in (*places, (GROUP, MEMBER, 1, 1))]
+    assert len({key for key, _ in made}) == len({chain for _, chain in made}) == len(made)
+
+
 @given(st.permutations(range(12)))
 def test_messages_open_in_any_order_and_once(order: list[int]) -> None:
     chains, known = begun(), keys(12)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +23,22 @@ def test_all_labels_are_listed_and_differ() -> None:
     assert sorted(named) == sorted(ALL)
     assert len(set(ALL)) == len(ALL)
     assert all(label.startswith(b"dcgka/v1/") and len(label) > len(b"dcgka/v1/") for label in ALL)
+
+
+def test_every_label_is_used_and_in_one_module_alone() -> None:
+    """What another module separates by the same label is not separated from it."""
+    names = {value: name for name, value in vars(labels).items() if value in ALL}
+    users: dict[str, list[str]] = {name: [] for name in names.values()}
+    for path in Path(labels.__file__).parent.glob("*.py"):
+        if path.stem == "labels":
+            continue
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        for name in read & users.keys():
+            users[name].append(path.stem)
+        written = [node.value for node in nodes if isinstance(node, ast.Constant)]
+        assert not [value for value in written if isinstance(value, bytes) and value.startswith(b"dcgka")]
+    assert {name: len(found) for name, found in users.items()} == dict.fromkeys(users, 1), users
 
 
 def test_purposes_and_steps_differ() -> None:

@@ -213,8 +213,9 @@ def test_a_group_of_one_is_a_group() -> None:
     assert agreement.pending_by_member(world.peers["A"].state) == {}
 
 
-def test_nobody_takes_a_seed_of_one_whose_removal_it_has_seen() -> None:
-    world = start("ABX")
+@pytest.mark.parametrize("names", ["ABX", "ABCX"], ids=["when all know", "while one does not"])
+def test_nobody_takes_a_seed_of_one_whose_removal_it_has_seen(names: str) -> None:
+    world = start(names)
     act(world, "A-X A>B B.")
     before = world.peers["B"].state.ratchets[world.peers["B"].id]
     act(world, "X! X>B B.")
@@ -237,3 +238,13 @@ def test_keys_of_the_removed_go_when_all_have_seen_it() -> None:
         assert gone not in state.channels
         assert gone not in state.peer_inband
         assert gone in state.closed
+
+
+def test_the_keys_of_the_only_other_member_go_with_its_removal() -> None:
+    world = start("AX")
+    gone = world.peers["X"].id
+    world.remove("A", "X")
+    state = world.peers["A"].state
+    assert gone not in state.ratchets
+    assert gone not in state.channels
+    assert gone in state.closed

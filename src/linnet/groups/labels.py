@@ -30,10 +30,6 @@ MESSAGE = _PREFIX + b"app"
 """The keys of the messages of one epoch."""
 WELCOME = _PREFIX + b"welcome"
 """The blob that describes the group to a newcomer."""
-STATE_AT_REST = _PREFIX + b"state-at-rest"
-"""A state on disk."""
-SAFETY = _PREFIX + b"safety"
-"""The number that two people compare."""
 
 ALL = (
     MEMBER,
@@ -44,8 +40,6 @@ ALL = (
     RATCHET,
     MESSAGE,
     WELCOME,
-    STATE_AT_REST,
-    SAFETY,
 )
 
 

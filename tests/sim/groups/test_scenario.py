@@ -3,15 +3,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
+from msgspec.structs import replace
 
 from linnet.core.errors import ConfigError
 from linnet.core.ids import EventId
 from linnet.groups import agreement
 from linnet.groups.labels import MemberId
-from linnet.groups.state import Hardening
+from linnet.groups.state import Act, Hardening, Op
 from linnet.sim.attacks.group_attacker import Attacker
 from linnet.sim.groups.safety import Burglar
-from linnet.sim.groups.scenario import Course, GroupScenario, divergences, run_groups
+from linnet.sim.groups.scenario import Course, GroupScenario, divergences, reading, run_groups
 from linnet.sim.groups.world import Theft
 
 SMALL = GroupScenario(members=5, ops=30, partitions=2, thefts=3, seed=2)
@@ -75,6 +76,42 @@ def test_a_member_with_other_keys_is_noticed() -> None:
     one = course.net.machines[course.net.members()[-1]].state
     one.ratchets[next(iter(one.ratchets))] = bytes(32)
     assert any("other keys" in line for line in divergences(course.net))
+
+
+def test_each_divergence_is_told_by_its_name() -> None:
+    course = Course(SMALL, keep_all=True)
+    course.run(lambda done, what: None)
+    machine = course.net.machines[course.net.members()[-1]]
+    state, view = machine.state, agreement.members(machine.state)
+    other = next(each for each in machine.kept if each.me == state.me and agreement.members(each) != view)
+    member = next(each for each in view if each != state.me)
+    waiting = Op(member, 1, Act.SEED, 1, 0.0, None, {member: None})
+    for changed, line in (
+        (other, f"{machine.name} sees other members"),
+        (replace(state, ops={course.ops[0][1]: waiting}), f"{machine.name} still waits for acknowledgements"),
+        (replace(state, me=None), "the members are not those who think that they are"),
+    ):
+        machine.state = changed
+        assert list(divergences(course.net)) == [line]
+
+
+def test_what_is_not_read_and_what_is_read_by_others_is_counted() -> None:
+    course = Course(SMALL)
+    course.run(lambda done, what: None)
+    net = course.net
+    before = reading(net)
+    assert (before["unreadable"], before["misread"]) == (0, 0)
+    present = {net.machines[place].state.me: net.machines[place] for place in net.members()}
+    said, reader = next(
+        (said, each) for said in net.said.values() for each in said.readers if each in present
+    )
+    text = present[reader].opened.pop((reader, said.id))
+    assert reading(net) == before | {"unreadable": 1}
+    present[reader].opened[reader, said.id] = text + "!"
+    assert reading(net) == before | {"unreadable": 1}
+    present[reader].opened[reader, said.id] = text
+    present[reader].opened[MemberId(b"x" * 16), said.id] = text
+    assert reading(net) == before | {"misread": 1}
 
 
 def test_another_seed_is_another_run() -> None:
