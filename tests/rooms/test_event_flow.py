@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.rooms.bench import Bench
 
-from linnet.core.effects import AfterCommit, Deliver, Send
+from linnet.core.effects import AfterCommit, Deliver, Reply, Send
 from linnet.core.inputs import Asked, Received
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import Data
@@ -12,7 +12,7 @@ from linnet.delivery.receipts import Fate
 from linnet.identity.cards import revoke
 from linnet.identity.keys import SigningKey
 from linnet.machine.commands import Declined
-from linnet.rooms.commands import ExamineLedger, LedgerIs, SendToRoom, SetLevel, SetMembership
+from linnet.rooms.commands import ExamineLedger, LedgerIs, SendToRoom, Sent, SetLevel, SetMembership
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.event_types import (
     MEMBER,
@@ -39,13 +39,16 @@ def fates(bench: Bench, event: bytes) -> dict[bytes, Fate]:
 def test_what_we_say_is_sent_and_answered_only_after_the_commit() -> None:
     bench = Bench("bob", "cid")
     effects = bench.peer.handle(Asked(99, SendToRoom(bench.id, (b"hello",))), bench.now)
-    assert not [each for each in effects if isinstance(each, Send | Deliver)]
+    assert not [each for each in effects if isinstance(each, Send | Deliver | Reply)]
     promised = [each for effect in effects if isinstance(effect, AfterCommit) for each in effect.effects]
     assert [each.peer for each in promised if isinstance(each, Send)] == [
         bench.link("bob"),
         bench.link("cid"),
     ]
     assert len([each for each in promised if isinstance(each, Deliver)]) == 1
+    (reply,) = [each for each in promised if isinstance(each, Reply)]
+    assert reply.request == 99
+    assert isinstance(reply.result, Sent)
 
 
 def test_what_others_say_is_passed_on_at_once_and_handed_over_after_the_commit() -> None:

@@ -92,7 +92,11 @@ def test_a_standby_takes_over_when_the_tracker_dies() -> None:
     tracker = next(n for n in village.names if village.peer(n) == status.tracker)
     village.crash(tracker)
     village.run(1)
-    village.publish("p0", b"during")
+    village.publish("p0", b"during", wait=0.5)
+    # The standby is not asked yet: it came by the links that are there.
+    for name, subscription in subscriptions.items():
+        assert village.status(name).streams[0].tracker == village.peer(tracker)
+        assert village.bodies(name, subscription) == [b"during"], name
     village.run(20)
     village.crash("p7")
     village.run(30)
