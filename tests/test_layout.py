@@ -161,6 +161,20 @@ def test_every_package_has_a_page_and_every_link_leads_somewhere() -> None:
             assert "://" in target or (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_groups_tell_what_is_in_the_clear_what_is_not_proven_and_where_they_differ() -> None:
+    page = (ROOT / "docs" / "design" / "groups.md").read_text()
+    decision = (ROOT / "docs" / "adr" / "0014-encrypted-groups.md").read_text()
+    for text, heading in (
+        (page, "What is in the clear"),
+        (page, "What is not proven"),
+        (decision, "Decision"),
+        (decision, "Threat model"),
+    ):
+        _, _, rest = text.partition(f"\n## {heading}\n")
+        assert len(rest.partition("\n## ")[0]) > 100, heading
+    assert "adr/0014-encrypted-groups.md" in page
+
+
 def test_decisions_are_numbered_and_listed() -> None:
     decisions = sorted(path.name for path in (ROOT / "docs" / "adr").glob("*.md"))
     assert [int(name[:4]) for name in decisions] == list(range(1, len(decisions) + 1))

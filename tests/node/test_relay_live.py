@@ -151,6 +151,16 @@ async def test_the_room_decides_who_is_served(relay: Node, url: str) -> None:
                 with pytest.raises(RelayDeclined) as caught:
                     await ask
                 assert caught.value.status == 403
+            (join,) = events_of(await bens.get(room.id, [joined]))
+            heads = [
+                EventId(from_text(Sort.EVENT, head)) for head in (await bens.authdag(room.id, limit=1)).heads
+            ]
+            tail = said_after(join, events_of(await bens.get(room.id, heads)), b"brought by a stranger")
+            assert join.seq is not None
+            spot = Spot(room.id, ben.author, ben.identity.card.device, join.seq + 1, joined)
+            unit = sign_unit(ben.identity.device, spot, (tail,)).unit
+            brought = await strangers.send(room.id, [unit], [ben.identity.card])
+            assert (brought.results[0].status, brought.results[0].error) == (Status.REJECTED, "not_a_member")
             banned = await room.ban(ben.author)
             await until_kept(anns, room, banned.ids[0])
             with pytest.raises(RelayDeclined) as caught:

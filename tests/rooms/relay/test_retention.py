@@ -26,10 +26,14 @@ def test_the_rooms_state_says_for_all_relays() -> None:
 
 def test_it_is_kept_to_the_very_end_and_not_longer() -> None:
     world = World("r0", config=replace(OPEN, max_lifetime=60.0), met=("ann",))
-    world.send("r0", "ann", world.say("ann"))
+    hello = world.say("ann")
+    world.send("r0", "ann", hello)
     world.now += 60
     assert world.said(world.resync("r0", "ann")) == [b"hello"]
+    assert world.want("r0", "ann", hello).units == (world.unit(hello),)
     world.now += 0.01
+    assert world.want("r0", "ann", hello).units == ()
+    assert world.station("r0").noted(Kind.EXPIRED) == []  # It is still there.
     assert world.said(world.resync("r0", "ann")) == []
 
 
