@@ -251,6 +251,15 @@ def test_a_deadline_that_everybody_kept_tells_nothing() -> None:
     assert account.ledger.start(140.0) == []
 
 
+def test_a_deadline_waits_for_nobody_whom_the_event_removes() -> None:
+    account = Account()
+    account.ledger.open_account(event(0), (BEN, CID), 100.0, BEN)
+    account.ledger.set_deadline(event(0).id, 30.0, 100.0)
+    account.restart()
+    account.ledger.note_ack(CID, 0, 110.0)
+    assert account.pass_deadline(DeadlineDue(ROOM, 0)) is None
+
+
 def test_a_deadline_outlives_a_restart() -> None:
     account = Account(2)
     (timer,) = account.ledger.set_deadline(event(0).id, 30.0, 100.0)
