@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -19,18 +20,29 @@ from msgspec.structs import asdict
 
 from linnet.core.errors import TraceError
 from linnet.core.ids import PeerId, TopicId
+from linnet.core.reasons import Reason
 from linnet.trace.canonical import microseconds, seconds
 from linnet.trace.records import LOSS_KINDS, SCHEMA, SCHEMA_VERSION, Kind, Level, Record, Row, row_of
 
 FILE_NAME = "trace.jsonl"
 PER_MINUTE = "per_minute"
 """The note of a row that counts the events of one kind and topic in the minute that begins at its time."""
+PER_PERIOD = "more than are written one by one"
+"""The note of a row that counts events of one kind and reason that have no rows of their own."""
 
 _BUFFER_BYTES = 64 * 1024
 FLUSH_PERIOD = 1.0
 """Seconds that a row stays in memory at most while others are written, unless set otherwise."""
 _COUNTERS = 4096
 """Pairs of topic and kind that are counted apart in a minute; the rest are counted without a topic."""
+
+
+FLOODS = frozenset({Kind.REJECTED, Kind.CONTROL, Kind.LINK_UP, Kind.LINK_DOWN})
+"""The kinds of rows that peers can cause at will, as many as they like."""
+FIRST = LAST = 1000
+"""Rows of one kind and reason that are written in a period: the first ones as they come, and the last."""
+PERIOD = 3600.0
+"""Seconds after which the first rows of a kind and reason are written again as they come."""
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -139,11 +151,42 @@ class RotatingFile:
         self._size = len(self._header)
 
 
+class _Flood:
+    """The rows of one node, kind and reason in a period: a flood of them must not push out the others."""
+
+    def __init__(self, now: float) -> None:
+        self.since = now
+        self.written = 0
+        self.held: deque[tuple[Record, float]] = deque()
+        """The latest rows beyond the first ones; they are written when the flood pauses."""
+        self.held_at = now
+        """When the latest of them came."""
+        self.passed_over = 0
+        """Events of the rows that are neither among the first nor among the last."""
+
+    def admits(self, record: Record, now: float) -> bool:
+        """Return whether a row is written now; else it is held, and one before it is passed over."""
+        if self.written < FIRST:
+            self.written += 1
+            return True
+        self.held_at = now
+        self.held.append((record, now))
+        if len(self.held) > LAST:
+            self.passed_over += self.held.popleft()[0].events
+        return False
+
+    def is_over(self, now: float) -> bool:
+        """Return whether the held rows are due: the period is over, the flood pauses, the clock was set."""
+        return not (self.since <= now < self.since + PERIOD and now < self.held_at + 60.0)
+
+
 class JsonTrace:
     """A `TraceSink` that keeps the newest rows in a `RotatingFile`.
 
     At level `loss`, kinds outside `LOSS_KINDS` are only counted, per topic and minute, unless they have a
-    reason. The counters of rows that could not be written are missing in the file.
+    reason. Of those that peers cause at will (`FLOODS`), the first and the last thousand of each reason are
+    written in an hour; the rest are counted. The counters of rows that could not be written are missing in
+    the file.
     """
 
     def __init__(
@@ -158,6 +201,7 @@ class JsonTrace:
         self._rows: dict[PeerId, int] = {}
         self._minute = 0
         self._counts: dict[tuple[PeerId, TopicId | None, Kind], int] = {}
+        self._floods: dict[tuple[PeerId, Kind, Reason | None], _Flood] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -177,9 +221,13 @@ class JsonTrace:
         minute = int(now // 60)
         if minute != self._minute:
             self._write_counts()
+            self._end_floods(now)
             self._minute = minute
-        if self._level is Level.FULL or record.kind in LOSS_KINDS or record.reason is not None:
+        if self._level is Level.FULL:
             self._write(node, record, now)
+        elif record.kind in LOSS_KINDS or record.reason is not None:
+            if record.kind not in FLOODS or self._flood_of(node, record, now).admits(record, now):
+                self._write(node, record, now)
         else:
             key = (node, record.topic, record.kind)
             if key not in self._counts and len(self._counts) >= _COUNTERS:
@@ -196,6 +244,7 @@ class JsonTrace:
     def close(self) -> None:
         """Write the counts of the last minute and close; a second call does nothing."""
         self._write_counts()
+        self._end_floods(None)
         self._file.flush()
         self._file.shut()
 
@@ -204,6 +253,30 @@ class JsonTrace:
         self._rows[node] = counter + 1
         row = row_of(record, seconds(microseconds(now)), node, counter)
         self._file.write(self._encode(_line(row)) + b"\n")
+
+    def _flood_of(self, node: PeerId, record: Record, now: float) -> _Flood:
+        key = (node, record.kind, record.reason)
+        flood = self._floods.get(key)
+        if flood is None:
+            flood = self._floods[key] = _Flood(now)
+        return flood
+
+    def _end_floods(self, now: float | None) -> None:
+        """Write the held rows of floods that pause or whose period is over; without a time, of all."""
+        for key, flood in list(self._floods.items()):
+            if now is not None and not flood.is_over(now):
+                continue
+            node, kind, reason = key
+            if flood.passed_over:
+                counted = Record(kind, events=flood.passed_over, reason=reason, note=PER_PERIOD)
+                self._write(node, counted, flood.since)
+            for record, at in flood.held:
+                self._write(node, record, at)
+            if now is None or not flood.since <= now < flood.since + PERIOD:
+                del self._floods[key]
+            else:
+                flood.held.clear()
+                flood.passed_over = 0
 
     def _write_counts(self) -> None:
         counts, self._counts = self._counts, {}
