@@ -42,6 +42,15 @@ def test_times_are_shown_with_their_zone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("moment", "text"),
+    [(2.0**63 / 1000, "year 292278994?"), (2.0**53, "year 285428751?"), (253_402_400_000.0, "year 10000?")],
+)
+def test_a_time_that_no_calendar_has_is_shown_by_its_year(moment: float, text: str) -> None:
+    """Peers may claim any time: a command that prints it must not end by it."""
+    assert clock_text(moment) == text
+
+
+@pytest.mark.parametrize(
     ("seconds", "text"), [(0.4, "0s"), (61, "1m 1s"), (3600, "1h 0m"), (90_061, "1d 1h")]
 )
 def test_durations_have_two_units(seconds: float, text: str) -> None:

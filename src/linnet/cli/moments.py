@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from linnet.core.errors import BadText
 
 _AGO = re.compile(r"(?P<count>\d{1,9}(\.\d{1,6})?)(?P<unit>[smhd])")
+_YEAR = 365.2425 * 86_400
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
@@ -48,9 +49,20 @@ def parse_duration(text: str) -> float:
     return seconds
 
 
+def local_time(moment: float) -> datetime | None:
+    """Return a Unix time as local time; None if no calendar has it. Peers may claim any time."""
+    try:
+        return datetime.fromtimestamp(moment).astimezone()
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
 def clock_text(moment: float) -> str:
-    """Return a Unix time as local time in words for people."""
-    return datetime.fromtimestamp(moment).astimezone().isoformat(sep=" ", timespec="seconds")
+    """Return a Unix time as local time in words for people; the year alone if no calendar has it."""
+    found = local_time(moment)
+    if found is None:
+        return f"year {1970 + int(moment / _YEAR)}?"
+    return found.isoformat(sep=" ", timespec="seconds")
 
 
 def duration_text(seconds: float) -> str:

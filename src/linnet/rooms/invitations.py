@@ -209,7 +209,7 @@ def _check_time(ticket: Ticket, now: float) -> None:
     try:
         check_unexpired(ticket, now)
     except RemoteError as error:
-        ended = datetime.fromtimestamp(ticket.expires_ms // 1000, UTC)
+        ended = datetime.fromtimestamp(ticket.expires_ms // 1000, UTC)  # in the past: a calendar has it
         raise BadText(
             f"this invitation ended on {ended:%Y-%m-%d at %H:%M} UTC; ask its sender for a new one"
         ) from error

@@ -143,6 +143,7 @@ def test_nobody_can_speak_as_another() -> None:
 def test_a_time_that_is_yet_to_come_is_marked() -> None:
     ahead = replace(event("message", "hi"), time=int((wall_clock() + 3 * 3600) * 1000))
     assert event_line(ahead, Names())[5:] == "? ada: hi"
+    assert event_line(replace(ahead, time=2**63 - 1), Names()) == "--:--? ada: hi"
 
 
 def test_a_mark_stands_behind_the_time() -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from linnet.cli.moments import wall_clock
+from linnet.cli.moments import local_time, wall_clock
 from linnet.cli.output import paragraphs, plain, size_text
 from linnet.identity.text import person_text
 
@@ -72,7 +71,8 @@ UNREADABLE = {
 def event_line(event: EventView, names: Names, mark: str = "") -> str:
     """Return an event as a line, with a mark after its time, and a question mark if that is in the future."""
     names.learn(event.author, event.label)
-    clock = datetime.fromtimestamp(event.time / 1000).astimezone().strftime("%H:%M")
+    moment = local_time(event.time / 1000)
+    clock = "--:--" if moment is None else moment.strftime("%H:%M")
     if event.time / 1000 > wall_clock() + CLOCKS_APART:
         clock += "?"
     before = f"{clock} {mark} " if mark else f"{clock} "
