@@ -201,7 +201,11 @@ def test_what_is_lost_on_the_way_is_asked_for(seed: int) -> None:
     for number in range(1, 20):
         announced(world, str(number).encode(), Modifier("=", "_count", str(number).encode()))
     world.network.run(world.network.elapsed + 120)
-    expected = [str(number).encode() for number in range(20)]
+    # What changes no state is missed by its number alone.
+    for number in range(20, 60):
+        announced(world, str(number).encode())
+    world.network.run(world.network.elapsed + 120)
+    expected = [str(number).encode() for number in range(60)]
     for name in world.guests:
         heard = bodies(world, name, first)
         assert heard == expected, name
@@ -379,6 +383,34 @@ def test_a_host_that_restarts_and_says_nothing_still_gives_signs_of_life() -> No
     world.network.run(world.network.elapsed + 100)
     assert world.status(HOST).message > before
     assert world.status("guest0").message == world.status(HOST).message
+
+
+class Losing(Twist):
+    """Loses every fragment for as long as it is told to."""
+
+    loses = False
+
+    def sends(self, send: AnySend) -> list[AnySend]:
+        return [] if self.loses and isinstance(send.message, Data) else [send]
+
+
+def test_a_lost_last_fragment_is_found_by_the_next_sign_of_life() -> None:
+    losing = Losing()
+    world = MaliciousWorld(2, 18, {HOST: losing})
+    world.found()
+    for name in world.guests:
+        world.enter(name)
+    announced(world, b"heard")
+    world.network.run(world.network.elapsed + 3)
+    losing.loses = True
+    lost = announced(world, b"lost")
+    losing.loses = False
+    silence = world.config.keepalive
+    world.network.run(world.network.elapsed + silence - 5)
+    assert all(lost not in world.said[name] for name in world.guests), "nobody can know of it yet"
+    world.network.run(world.network.elapsed + 15)
+    assert [world.said[name].get(lost) for name in world.guests] == [b"lost", b"lost"]
+    assert [world.status(name).missing for name in world.guests] == [0, 0]
 
 
 class Overhearing(Twist):

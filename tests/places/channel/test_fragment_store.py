@@ -94,7 +94,7 @@ INTERLEAVED = [
 
 def test_an_empty_place(store: CommittingStore) -> None:
     held = fragments(store)
-    assert held.standing == Standing()
+    assert held.standing == Standing(-1, 0, 0, 0, 0, None)
     assert (held.upto, held.missing(9), held.get(0), held.get_at(1, 0)) == (0, [], None, None)
     assert (list(held.message(1)), held.pieces(1), held.is_whole(1)) == ([], [], False)
 
