@@ -29,7 +29,7 @@ from linnet.machine.commands import Declined
 from linnet.places.commands import Announce, Announced, AnnounceMore, WatchPlace
 from linnet.places.deed import Policy, sign_deed
 from linnet.places.host_terms import Turn, check_yield, sign_yield
-from linnet.places.messages import Replayed, TermsAre, Yield
+from linnet.places.messages import Replayed, TermsAre, Yield, Yielded
 from linnet.sim.clock import START
 from linnet.sim.places.world import HOST, PlacesWorld
 from linnet.testing.identities import known_identity
@@ -45,6 +45,42 @@ def test_the_host_hands_over_to_a_co_host_and_takes_the_voice_back() -> None:
     assert_one_line(world, [f"word {number}" for number in range(6)])
     assert world.status(HOST).term == 7
     assert not world.taken_back, "nothing was cut: each began where the other had stopped"
+
+
+class Overtaking(Twist):
+    """Its word that it hands over comes before what it said last, as by the faster lane of a link."""
+
+    is_slow = False
+
+    def __init__(self) -> None:
+        self._held: list[AnySend] = []
+
+    def sends(self, send: AnySend) -> list[AnySend]:
+        if self.is_slow and isinstance(send.message, Data):
+            self._held.append(send)
+            return []
+        if not isinstance(send.message, Yielded):
+            return [send]
+        held, self._held = self._held, []
+        return [send, *held]
+
+
+def test_who_is_handed_the_voice_waits_for_the_last_words_that_are_on_their_way() -> None:
+    overtaking = Overtaking()
+    world = MaliciousWorld(3, 1, {HOST: overtaking})
+    world.found()
+    for name in world.guests:
+        world.enter(name)
+    share(world, COHOST)
+    says(world, HOST, "one")
+    run(world, 5)
+    overtaking.is_slow = True
+    says(world, HOST, "two")
+    says(world, COHOST, "three")
+    overtaking.is_slow = False
+    run(world, 20)
+    assert_one_line(world, ["one", "two", "three"])
+    assert not world.taken_back
 
 
 def test_both_speak_at_once_and_nothing_is_lost() -> None:
