@@ -35,9 +35,14 @@ def test_what_was_said_on_both_sides_of_a_split_is_there_once_in_the_end() -> No
     assert "guest2" not in world.taken_back
 
 
-@pytest.mark.parametrize("after", [0.05, 0.3, 1.0, 3.5])
-def test_it_is_said_again_once_also_if_its_author_crashes_meanwhile(after: float) -> None:
-    world = shared_place(3, seed=8)
+@pytest.mark.parametrize(
+    ("seed", "after", "waits"), [(8, 0.05, False), (8, 3.5, False), (9, 0.05, True), (9, 1.0, True)]
+)
+def test_it_is_said_again_once_also_if_its_author_crashes_meanwhile(
+    seed: int, after: float, waits: bool
+) -> None:
+    """Both before its turn to say it has come and behind that."""
+    world = shared_place(3, seed)
     split(world, COHOST, "guest1")
     run(world, 10)
     says(world, HOST, "here 1")
@@ -48,6 +53,7 @@ def test_it_is_said_again_once_also_if_its_author_crashes_meanwhile(after: float
     while world.status(HOST).term == 1:
         run(world, 0.05)
     run(world, after)
+    assert bool(orphans(place_at(world, HOST).parts)) is waits
     world.crash(HOST)
     run(world, 1)
     world.restart(HOST)
