@@ -139,6 +139,15 @@ async def test_each_way_to_fail_has_its_reason() -> None:
     assert await failure("carrier pigeon") is Reason.NO_ADDRESS
 
 
+async def test_a_server_of_tls_1_2_is_not_spoken_to_though_it_shows_the_right_key() -> None:
+    context = server_context(BOB)
+    context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_2
+    old = House(context)
+    async with old.open() as outdated:
+        assert await failure(outdated) is Reason.TLS_FAILED
+    assert all(not guest.heard for guest in old.guests)
+
+
 async def test_of_several_failures_the_one_that_got_furthest_is_told() -> None:
     wrong = house(MALLORY)
     async with wrong.open() as other_key, foreign_server(None, b"220 hello\r\n") as mail:
