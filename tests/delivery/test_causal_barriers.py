@@ -181,6 +181,8 @@ def test_what_is_missing_is_asked_for_after_a_delay_and_what_waits_here_is_not()
     offer = scene.offer_one
     assert offer(C, c.refs, SIZE, c, P, 1.0) == (Offered.WAITING, [SetTimer(0.5, TICK)])
     assert offer(B, b.refs, SIZE, b, Q, 1.2) == (Offered.WAITING, [])
+    d = Node(D, 3, (C,), True, None)
+    assert offer(D, d.refs, SIZE, d, P, 1.2) == (Offered.WAITING, [])
     assert scene.barriers.handle_timer(1.5, [P, Q]) == [SetTimer(0.19999999999999996, TICK)]
     assert scene.barriers.handle_timer(1.7, [P, Q]) == [Send(Q, Want(TOPIC, 1, (A,))), SetTimer(2.0, TICK)]
     assert (scene.barriers.missing, scene.barriers.left) == (1, 0)

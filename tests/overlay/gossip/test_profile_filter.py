@@ -57,6 +57,7 @@ def test_positions_are_within_the_filter_and_change_with_the_epoch(tag: bytes, e
     assert all(0 <= position < 8192 for position in found)
     assert found == bit_positions(tag, epoch, 8192, 16)[:k]
     assert bit_positions(tag, epoch, 8192, 16) != bit_positions(tag, epoch + 1, 8192, 16)
+    assert {position for n in range(16) for position in bit_positions(tag, epoch + n, 8, 16)} == {*range(8)}
 
 
 @pytest.mark.parametrize(("topics", "hashes"), [(40, 1), (100, 4), (100, 7)])
