@@ -38,6 +38,18 @@ def test_without_a_host_nobody_hears_a_request_and_that_is_said() -> None:
     assert "away" in result.detail
 
 
+def test_what_a_guest_says_before_a_crash_and_behind_it_are_two_requests() -> None:
+    world = entered_place(1, 14)
+    for text in (b"one", b"two"):
+        world.obtain("guest0", TalkTo(world.place, "_message", body=text), Talked)
+        world.network.run(world.network.elapsed + 1)
+        world.crash("guest0")
+        world.restart("guest0")
+        world.network.run(world.network.elapsed + 10)
+    assert [*world.asked.values()] == [b"one", b"two"]
+    assert len(world.requests) == 2
+
+
 def test_a_host_at_whose_device_nobody_listens_is_not_one_whose_application_has_too_much_to_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -6,7 +6,9 @@ import pytest
 from tests.places.malice import AnySend, MaliciousWorld, Twist
 from tests.places.sharing import announced, bodies, entered_place
 
+from linnet.core.effects import AfterCommit, Reply, Send
 from linnet.core.ids import PeerId
+from linnet.core.inputs import Asked
 from linnet.core.reasons import Reason
 from linnet.delivery.messages import Data
 from linnet.machine.commands import Declined, Done
@@ -55,6 +57,18 @@ def test_a_host_announces_and_every_guest_hears_it_and_sees_the_state() -> None:
     assert len({each.state_hash for each in statuses}) == 1
     assert [each.role for each in statuses] == ["host", "guest", "guest", "guest"]
     assert all(each.missing == 0 for each in statuses)
+
+
+def test_what_is_announced_is_sent_and_answered_when_it_is_durable_and_not_before() -> None:
+    world = entered_place(1, 21)
+    host = world.network.machine(world.peer(HOST))
+    asked = Asked(1, Announce(world.place, "_message", body=b"hello"))
+    effects = host.handle(asked, world.network.now)
+    promised = [each for effect in effects if isinstance(effect, AfterCommit) for each in effect.effects]
+    sent = [each.message for each in promised if isinstance(each, Send)]
+    assert [type(each) for each in sent] == [Data]
+    assert [type(each.result) for each in promised if isinstance(each, Reply)] == [Announced]
+    assert not [each for each in effects if isinstance(each, Send | Reply)]
 
 
 def test_who_speaks_is_told_of_an_operation_that_would_change_nothing() -> None:
