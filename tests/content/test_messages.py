@@ -6,7 +6,10 @@ import msgspec
 import pytest
 from msgspec import Struct
 
+from linnet.content import messages
 from linnet.content.messages import Answered, Held, Reached, Settled, SoFar, Taken
+from linnet.core.messages import Message
+from linnet.peer.messages import STANDARD
 
 EVENT, PEER = b"e" * 32, b"p" * 32
 SO_FAR = SoFar(1, 0, 2, 3, (PEER,), 4)  # type: ignore[arg-type] # ids are bytes on the wire
@@ -60,6 +63,13 @@ def test_what_such_a_node_says_is_read(new: Struct, old: Struct) -> None:
     for name in old.__struct_fields__:
         assert getattr(read, name) == getattr(old, name)
     assert all(not getattr(read, name) for name in new.__struct_fields__ if name not in old.__struct_fields__)
+
+
+def test_every_message_of_content_goes_over_the_links_of_the_node() -> None:
+    made = [each for each in vars(messages).values() if isinstance(each, type) and issubclass(each, Message)]
+    kinds = {each for each in made if each.__module__ == messages.__name__ and each.__struct_config__.tag}
+    assert kinds == {kind for kind, protocol in STANDARD.protocol_of.items() if protocol == "content"}
+    assert len(kinds) > 15
 
 
 def test_what_trackers_are_told_is_read_without_what_was_added() -> None:
