@@ -47,6 +47,39 @@ def test_the_host_hands_over_to_a_co_host_and_takes_the_voice_back() -> None:
     assert not world.taken_back, "nothing was cut: each began where the other had stopped"
 
 
+def handing_over(host: Twist) -> MaliciousWorld:
+    """A place with a co-host, in which all is well so far."""
+    world = MaliciousWorld(3, 1, {HOST: host})
+    world.found()
+    for name in world.guests:
+        world.enter(name)
+    share(world, COHOST)
+    says(world, HOST, "one")
+    run(world, 5)
+    return world
+
+
+class Losing(Twist):
+    """Loses every fragment for as long as it is told to."""
+
+    loses = False
+
+    def sends(self, send: AnySend) -> list[AnySend]:
+        return [] if self.loses and isinstance(send.message, Data) else [send]
+
+
+def test_who_is_handed_the_voice_asks_for_the_last_words_that_were_lost() -> None:
+    losing = Losing()
+    world = handing_over(losing)
+    losing.loses = True
+    says(world, HOST, "two")
+    losing.loses = False
+    says(world, COHOST, "three")
+    run(world, 20)
+    assert_one_line(world, ["one", "two", "three"])
+    assert not world.taken_back
+
+
 class Overtaking(Twist):
     """Its word that it hands over comes before what it said last, as by the faster lane of a link."""
 
@@ -67,13 +100,7 @@ class Overtaking(Twist):
 
 def test_who_is_handed_the_voice_waits_for_the_last_words_that_are_on_their_way() -> None:
     overtaking = Overtaking()
-    world = MaliciousWorld(3, 1, {HOST: overtaking})
-    world.found()
-    for name in world.guests:
-        world.enter(name)
-    share(world, COHOST)
-    says(world, HOST, "one")
-    run(world, 5)
+    world = handing_over(overtaking)
     overtaking.is_slow = True
     says(world, HOST, "two")
     says(world, COHOST, "three")

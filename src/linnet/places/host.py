@@ -401,7 +401,7 @@ class Host:
 
     def handle_yielded(self, peer: PeerId, answer: Yielded, now: float) -> None:
         """Speak if the voice lets us, or give it up."""
-        reason = self.takeover.handle_yielded(peer, answer)
+        reason = self.takeover.handle_yielded(peer, answer, now)
         if reason is not None:
             self._give_up(Refused(reason, "the device that speaks does not hand over"))
         else:

@@ -236,7 +236,7 @@ class TermTakeover:
 
     # At the peer that asked.
 
-    def handle_yielded(self, peer: PeerId, answer: Yielded) -> Reason | None:
+    def handle_yielded(self, peer: PeerId, answer: Yielded, now: float) -> Reason | None:
         """Take the voice's answer; return the reason why we may not speak, if it binds us."""
         parts = self._parts
         if self._asked != (answer.term, peer):
@@ -246,6 +246,8 @@ class TermTakeover:
         if answer.reason is None:
             self._granted = answer
             if answer.fragment > parts.fragments.standing.fragment:
+                # On its way, or lost: nothing else comes behind it that would show the gap.
+                parts.fragment_repair.note_unverified(answer.fragment, now)
                 self.set_timer(parts.config.yield_timeout)
             return None
         self._parts.record(Kind.CONTROL, peer, answer.reason, f"hand-over of term {answer.term}")

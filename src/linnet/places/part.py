@@ -402,9 +402,7 @@ class Places(Part):
     )
     handle_kept = _at_place(Kept, lambda at, peer, kept, now: at.keepers.handle_answer(peer, kept, now))
     handle_yield = _at_place(Yield, lambda at, peer, asked, now: at.host.handle_yield(peer, asked, now))
-    handle_yielded = _at_place(
-        Yielded, lambda at, peer, answer, now: at.host.handle_yielded(peer, answer, now)
-    )
+    handle_yielded = _at_place(Yielded, Place.handle_yielded)
 
     @on_message(DeedIs)
     def handle_deed(self, peer: PeerId, message: DeedIs, now: float) -> None:

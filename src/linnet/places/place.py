@@ -36,6 +36,7 @@ from linnet.places.messages import (
     StateIs,
     Talk,
     TermsAre,
+    Yielded,
 )
 from linnet.places.place_setup import Parts
 from linnet.places.receipts import GuestReceipts
@@ -270,6 +271,11 @@ class Place:
         """Take a piece of the guest list from a peer."""
         fault = self.guest_list.handle_roll(peer, page, now)
         self.entry_search.shun_liar(peer, fault, now)
+        self.follow_up(now)
+
+    def handle_yielded(self, peer: PeerId, answer: Yielded, now: float) -> None:
+        """Speak if the voice lets us, or ask for what it said last if that has not come."""
+        self.host.handle_yielded(peer, answer, now)
         self.follow_up(now)
 
     def handle_talk(self, peer: PeerId, talk: Talk, now: float) -> None:
