@@ -133,7 +133,10 @@ def test_a_publish_waits_for_every_storage_node_to_confirm() -> None:
     assert scene.confirmed(0) == [scene.acked(0)]
     assert scene.confirmed(1, NOW + 1) == [scene.acked(1)]
     effects = scene.confirmed(1, NOW + 2, other)
-    fates = (ReceiverFate(STORAGE.peer, True, NOW + 1), ReceiverFate(PeerId(other.public), True, NOW + 2))
+    fates = (
+        ReceiverFate(STORAGE.peer, True, NOW + 1, volunteer=True),
+        ReceiverFate(PeerId(other.public), True, NOW + 2, volunteer=True),
+    )
     told = Published(outcome.topic, outcome.first, outcome.ids, outcome.neighbors, fates)
     assert effects[1:] == [CancelTimer(ConfirmDue(TOPIC, 7)), Reply(7, told)]
 
@@ -143,7 +146,7 @@ def test_when_time_is_up_the_answer_says_what_is_known() -> None:
     scene.publisher.set_storage((STORAGE,))
     outcome = scene.outcome(scene.say(b"a"))
     scene.published(7, outcome, 5.0)
-    told = scene.outcome(scene.say(b"b"), (ReceiverFate(STORAGE.peer, True, None),))
+    told = scene.outcome(scene.say(b"b"), (ReceiverFate(STORAGE.peer, True, None, volunteer=True),))
     told = replace(outcome, fates=told.fates, unconfirmed=Reason.TIMEOUT)
     assert scene.end_waiting(7) == [CancelTimer(ConfirmDue(TOPIC, 7)), Reply(7, told)]
     assert scene.end_waiting(7) == []

@@ -39,6 +39,8 @@ class ReceiverFate(Struct, frozen=True, gc=False):
     storage: bool
     delivered_at: float | None
     """When the sender learned of the delivery; None: pending."""
+    volunteer: bool = False
+    """Whether it says that it keeps the stream, and neither the owner nor our configuration names it."""
 
     @property
     def fate(self) -> Fate:
@@ -84,15 +86,18 @@ class Ledger:
         self.latest: dict[PeerId, Receipt] = {}
         """The latest receipt of each device, to be passed on to watchers."""
 
-    def learn(self, receipt: Receipt, now: float) -> bool:
-        """Take in a receipt; return whether it is news; raises `RemoteError` if it is false or excessive."""
+    def learn(self, receipt: Receipt, now: float, counts: bool = False) -> bool:
+        """Take in a receipt; return whether it is news; raises `RemoteError` if it is false or excessive.
+
+        One of a storage node that `counts` always finds room: keys are free, and so are receivers.
+        """
         latest = self.latest.get(receipt.receiver)
         if latest is not None and receipt.at_ms < latest.at_ms:
             return False
         check_receipt(receipt)
         known = self.receivers.get(receipt.receiver)
         if known is None:
-            if len(self.receivers) >= MAX_RECEIVERS:
+            if len(self.receivers) >= MAX_RECEIVERS and not counts:
                 raise RemoteError(Reason.TOO_MANY, f"{MAX_RECEIVERS} receivers are known already")
             known = self.receivers[receipt.receiver] = Confirmed()
         for place in receipt.chains:

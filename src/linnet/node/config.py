@@ -106,6 +106,9 @@ class StreamSection(Struct, frozen=True, forbid_unknown_fields=True):
     """Trackers of this stream in order of preference, instead of those chosen by hashing."""
     overlay: Overlay | None = None
     """What chooses the neighbours in this stream. Unset: as `node.overlay` says."""
+    storage: Addresses = ()
+    """The storage nodes of this stream that you trust. Only their receipts count, and only they are asked for
+    history. Unset: all nodes that offer to keep the stream are asked, and shown as volunteers."""
 
 
 class RelaySection(RelayLimits, frozen=True, forbid_unknown_fields=True):
@@ -271,7 +274,13 @@ def peer_config(config: NodeConfig, peer: PeerId, bound: tuple[str, ...], agent:
         is_tracker=config.tracker.enabled,
         storage=tuple(StorageRule(rule.stream, rule.retention, rule.quota) for rule in config.storage),
         streams={
-            name: StreamOptions(stream.degree, stream.near, _contacts(stream.trackers), stream.overlay)
+            name: StreamOptions(
+                stream.degree,
+                stream.near,
+                _contacts(stream.trackers),
+                stream.overlay,
+                _contacts(stream.storage),
+            )
             for name, stream in config.streams.items()
         },
         agent=agent,

@@ -60,6 +60,9 @@ class Policy(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, g
     """Trackers of this stream in order of preference, instead of those chosen by hashing."""
     sealer: WireDeviceId | None = None
     """The owner's device that seals the stream, so that only readers that it has let in can read it."""
+    storage: Annotated[tuple[Contact, ...], Meta(max_length=8)] = ()
+    """The nodes that keep the stream by the owner's word; others that offer to are volunteers. Version 0.1.0
+    cannot read a policy that names some."""
 
 
 class Declare(Command["Published"], frozen=True, gc=False):

@@ -31,6 +31,8 @@ class StreamOptions(Struct, frozen=True):
     """Trackers in order of preference, instead of those chosen by hashing."""
     overlay: Overlay | None = None
     """What chooses the neighbours; None: the default of the node."""
+    storage: tuple[Contact, ...] = ()
+    """The storage nodes that count. Without any, all that offer to keep the stream are asked: volunteers."""
 
 
 class StreamsConfig(Struct, frozen=True):

@@ -25,6 +25,8 @@ from linnet.streams.commands import Policy
 POLICY = "policy"
 """The kind of an event that sets a stream's policy; its body is a `Policy`."""
 
+_FIRST_FIELDS = 4
+"""The fields of a policy that every version knows."""
 _POLICIES = "policy"
 _encode = msgspec.msgpack.Encoder().encode
 _decoder = msgspec.msgpack.Decoder(Policy)
@@ -66,10 +68,11 @@ class Governance:
 
     def tail(self, policy: Policy, time: int) -> Tail:
         """Return the tail of an event that sets a policy."""
-        # Versions older than sealed streams read only a policy that does not mention them.
-        fields = astuple(policy)
-        body = _encode(fields[:-1] if policy.sealer is None else fields)
-        return Tail(None, None, None, None, POLICY, "", time, None, body)
+        # Older versions read only a policy without the fields that they do not know.
+        fields = list(astuple(policy))
+        while len(fields) > _FIRST_FIELDS and not fields[-1]:
+            fields.pop()
+        return Tail(None, None, None, None, POLICY, "", time, None, _encode(fields))
 
     def _take(self, event: Event, unit: Unverified) -> bool:
         # The owner's own clock decides which is later; the sequence number breaks ties of one device.

@@ -154,6 +154,7 @@ class Memberships:
             return
         options = self._options.get(stream.name, StreamOptions())
         policy = stream.governance.policy
+        stream.name_storage(policy.storage or options.storage, now)
         wanted = TopicOptions(
             stream.topic,
             self._trackers(stream.name, stream.topic, stream),

@@ -95,6 +95,8 @@ class Publisher:
         """When we learnt that nobody keeps the topic; None: somebody may."""
         self._backlog: deque[Verified] = deque()
         self._backlog_bytes = 0
+        self.are_named = False
+        """Whether the storage nodes are named by the stream's owner or our configuration."""
         self.prev: EventId | None = None
         """The id of our last event."""
         self.next = 0
@@ -242,8 +244,14 @@ class Publisher:
             known = self.ledger.receivers.get(peer)
             arrived = known is not None and known.chains.get(self._chain, -1) >= last
             since = known.since.get(self._chain) if known is not None and arrived else None
-            fates.append(ReceiverFate(peer, peer in self._storage, since))
+            fates.append(ReceiverFate(peer, peer in self._storage, since, self._is_volunteer(peer)))
         return tuple(fates)
+
+    def _is_volunteer(self, peer: PeerId) -> bool:
+        if peer in self._storage:
+            return not self.are_named
+        latest = self.ledger.latest.get(peer)
+        return latest is not None and latest.storage
 
     def leave(self) -> None:
         """Release the links to storage nodes, and answer all waiting publishes."""

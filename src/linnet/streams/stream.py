@@ -61,6 +61,11 @@ class Stream:
         self.stores = False
         """Whether this node keeps the stream for others."""
         self.storage: dict[PeerId, Contact] = {}
+        """The storage nodes that we ask and whose receipts count."""
+        self._named: tuple[Contact, ...] = ()
+        """Those that the owner or our configuration names. Without any, volunteers are asked."""
+        self._volunteers: tuple[Contact, ...] | None = None
+        """The nodes that offer to keep the stream, by the tracker's word; None: it has not spoken yet."""
         self.suppression = Suppression(self.topic, self.flood, context.config.suppress, out)
         self.announcements = Announcements(
             self.topic,
@@ -281,7 +286,20 @@ class Stream:
             self.announcements.send_heads(peer, self.keeps, now)
 
     def set_storage(self, nodes: tuple[Contact, ...], now: float) -> None:
-        """Replace the known storage nodes with those that the tracker named."""
+        """Replace the nodes that offer to keep the stream with those that the tracker knows."""
+        self._volunteers = nodes
+        self._settle_storage(self._named or nodes, now)
+
+    def name_storage(self, nodes: tuple[Contact, ...], now: float) -> None:
+        """Ask only these storage nodes and count only their receipts; with none, those of volunteers."""
+        if nodes == self._named:
+            return
+        self._named = nodes
+        self.publisher.are_named = bool(nodes)
+        if nodes or self._volunteers is not None:
+            self._settle_storage(nodes or self._volunteers or (), now)
+
+    def _settle_storage(self, nodes: tuple[Contact, ...], now: float) -> None:
         ours = self._context.peer
         self.storage = {node.peer: node for node in nodes if node.peer != ours}
         others = tuple(self.storage.values())
@@ -465,7 +483,7 @@ class Stream:
     def handle_receipt(self, peer: PeerId, receipt: Receipt, now: float) -> None:
         """Learn from a receipt how far a receiver has the chains; as a storage node, pass the receipt on."""
         try:
-            news = self.publisher.ledger.learn(receipt, now)
+            news = self.publisher.ledger.learn(receipt, now, counts=receipt.receiver in self.storage)
         except RemoteError as error:
             self._reject_page(peer, error)
             return

@@ -134,7 +134,7 @@ class Outcome:
             whom = "nobody else" if any(each.fate is Fate.DELIVERED for each in last.fates) else "nobody"
             say(f"sent to   {whom} yet: {why}")
         for each in last.fates:
-            sort = "storage node" if each.storage else "reader"
+            sort = "volunteer" if each.volunteer else "storage node" if each.storage else "reader"
             say(f"{each.fate:10}{sort} {device_text(each.receiver)}")
 
 

@@ -47,12 +47,21 @@ class PolicyOptions(Options):
             "--tracker", metavar="KEY@HOST:PORT", help="The stream's own tracker, then its standbys."
         ),
     ] = None
+    storage: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--storage",
+            metavar="KEY@HOST:PORT",
+            help="Keeps the stream; once for each. Others that offer to are not asked, and do not count.",
+        ),
+    ] = None
 
 
 @with_examples(
     "linnet declare me/news --only-me",
     "linnet declare me/news --publisher lp1… --publisher lp1…",
     "linnet declare me/ticker --degree 6 --near",
+    "linnet declare me/log --storage ld1…@192.0.2.7:7700 --storage ld1…@192.0.2.8:7700",
     "linnet declare me/diary --sealed",
 )
 def declare(stream: StreamArgument, options: PolicyOptions, session: Session) -> None:
@@ -68,7 +77,8 @@ def declare(stream: StreamArgument, options: PolicyOptions, session: Session) ->
     named = tuple(map(parse_person, options.publisher or ()))
     allowed = named if options.publisher or options.only_me or options.sealed else None
     trackers = tuple(map(parse_contact, options.tracker or ()))
-    policy = Policy(allowed, options.degree, options.near, trackers)
+    storage = tuple(map(parse_contact, options.storage or ()))
+    policy = Policy(allowed, options.degree, options.near, trackers, storage=storage)
     reply = session.ask(Declare(name, policy, options.sealed))
     who = "everyone may publish" if allowed is None else f"you and {len(allowed)} others may publish"
     if options.sealed:
