@@ -320,6 +320,8 @@ class Host:
         before = self._parts.out.mark()
         try:
             if turn is Turn.OPEN:
+                self._cut_back(now)
+                before = self._parts.out.mark()  # What was cut stays so, and is told.
                 self._open(now)
                 before = self._parts.out.mark()
             self._say_again(now)
@@ -474,6 +476,7 @@ class Host:
         if voice is None or parts.deed.rank(voice.person) is not None:
             return
         if parts.deed.rank(parts.context.author) == 0 and parts.is_whole:
+            self._cut_back(now)
             self._open(now)
 
     def break_silence(self, now: float) -> None:
@@ -498,6 +501,8 @@ class Host:
             return
         before = self._parts.out.mark()
         try:
+            self._cut_back(now)
+            before = self._parts.out.mark()
             self._open(now)
         except Refused:
             self._parts.out.forget_since(before)
@@ -543,9 +548,22 @@ class Host:
         size = 0 if self._writer is None else self._writer.size(message)
         self._parts.out.committed.reply(request, Announced(self._parts.id, message, fragment, event, size))
 
-    def _open(self, now: float) -> None:
-        """Open the next term after what is held here without a gap."""
+    def _cut_back(self, now: float) -> None:
+        """Cut the line back to what is held without a gap; `Refused`, and nothing is cut, if that ends in an
+        older term: others would not put a new term there."""
+        fragments = self._parts.fragments
+        last = fragments.upto - 1
+        row = fragments.get(last)
+        is_older = row is None or row.term != self._parts.term
+        if self._parts.terms.voice is not None and last < fragments.standing.fragment and is_older:
+            detail = (
+                "the beginning of a term is missing here: say it again when a guest who has it is in reach"
+            )
+            raise Refused(Reason.MISSING_DEPENDENCY, detail)
         self._ingest.cut_back(now)
+
+    def _open(self, now: float) -> None:
+        """Open the next term after what is held here, which has no gap."""
         if not self._parts.knows_state:
             raise Refused(Reason.MISSING_DEPENDENCY, "the state of the place is not known here yet")
         self._check_line()
