@@ -47,6 +47,7 @@ FOUND = [
     ("places", 25, "a clock that was put back made every wait last hours"),
     ("places", 38, "all objects of a place vanished everywhere alike"),
     ("places", 62, "who waited at the host's door asked every guest three times a minute, for ever"),
+    ("places", 74, "a co-host cut its line, was then refused its term, and never told its readers"),
     (
         "places",
         99,
