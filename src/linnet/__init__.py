@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from linnet.api.errors import NodeUnreachable
     from linnet.core.errors import BadText, ConfigError, LinnetError, Refused, StoreError
     from linnet.core.reasons import Reason
-    from linnet.delivery.items import CaughtUp, Ended, Missed, Overdue
+    from linnet.delivery.items import CaughtUp, Ended, Forked, Missed, Overdue
     from linnet.delivery.receipts import Fate, ReceiverFate
     from linnet.event.event import Event
     from linnet.node.attached import AttachedNode
@@ -45,6 +45,7 @@ __all__ = [
     "Ended",
     "Event",
     "Fate",
+    "Forked",
     "HomeBusy",
     "HomeError",
     "Invitation",
@@ -80,7 +81,7 @@ _MODULES = {
     "linnet.core.errors": ("BadText", "ConfigError", "LinnetError", "Refused", "StoreError"),
     "linnet.core.reasons": ("Reason",),
     "linnet.delivery.receipts": ("Fate", "ReceiverFate"),
-    "linnet.delivery.items": ("CaughtUp", "Ended", "Missed", "Overdue"),
+    "linnet.delivery.items": ("CaughtUp", "Ended", "Forked", "Missed", "Overdue"),
     "linnet.event.event": ("Event",),
     "linnet.node.attached": ("AttachedNode",),
     "linnet.api.errors": ("NodeUnreachable",),

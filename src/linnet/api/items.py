@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.items import CaughtUp, Ended, Inserted, Item, Missed, Overdue, Unreadable
+from linnet.delivery.items import CaughtUp, Ended, Forked, Inserted, Item, Missed, Overdue, Unreadable
 from linnet.event.event import Event, Tail
 from linnet.identity.text import Sort, event_text, from_text, person_text, topic_text
 
@@ -75,6 +75,15 @@ class MissedView(Struct, frozen=True, tag="missed"):
     reason: str
 
 
+class ForkedView(Struct, frozen=True, tag="forked"):
+    """A device signed two different events under one number: others may have read another one."""
+
+    topic: str
+    author: str
+    device: str
+    number: int
+
+
 class CaughtUpView(Struct, frozen=True, tag="caught_up"):
     """All history was handed over; the following items are live."""
 
@@ -132,6 +141,7 @@ class WarningView(Struct, frozen=True, tag="warning", omit_defaults=True):
 ItemView: TypeAlias = (
     EventView
     | MissedView
+    | ForkedView
     | CaughtUpView
     | OverdueView
     | InsertedView
@@ -159,6 +169,8 @@ def item_view(item: Item) -> ItemView:
                 item.last,
                 item.reason.value,
             )
+        case Forked(topic, author, device, number):
+            return ForkedView(topic_text(topic), person_text(author), device.hex(), number)
         case CaughtUp(begins_at, evicted, reason):
             return CaughtUpView(begins_at, evicted, _reason_text(reason))
         case Inserted(_, event, before):
@@ -204,6 +216,13 @@ def item_of(view: ItemView) -> Item | None:
                 view.first,
                 view.last,
                 Reason(view.reason),
+            )
+        case ForkedView(topic, author, device, number):
+            return Forked(
+                TopicId(from_text(Sort.TOPIC, topic)),
+                AuthorId(from_text(Sort.PERSON, author)),
+                DeviceId(bytes.fromhex(device)),
+                number,
             )
         case CaughtUpView(begins_at, evicted, reason):
             return CaughtUp(begins_at, evicted, _reason(reason))

@@ -20,6 +20,7 @@ from linnet.api.items import (
     CaughtUpView,
     EndedView,
     EventView,
+    ForkedView,
     HeartbeatView,
     InsertedView,
     ItemView,
@@ -228,6 +229,9 @@ class EventPrinter(ItemPrinter[ItemView]):
                 self._lost += item.last - item.first + 1
                 many = f"{item.first} to {item.last}" if item.last > item.first else f"{item.first}"
                 self._beside(item, f"missed: number {many} of {item.author}: {item.reason}")
+            case ForkedView():
+                said = f"two events as number {item.number}: others may have read another one than you"
+                self._beside(item, f"forked: {item.author} signed {said}")
             case CaughtUpView():
                 self._print_history_end(item)
             case InsertedView(event):

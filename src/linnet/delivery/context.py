@@ -16,6 +16,7 @@ from linnet.core.luck import Entropy
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells, Store
 from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.forks import Forks
 from linnet.event.event import Unverified, Verified
 from linnet.event.signing import Verifier
 from linnet.identity.cards import (
@@ -222,6 +223,7 @@ class Context:
         self.card_check = card_check
         self.cards = CardBook(store.cells, card_check)
         self.cards.learn(card, own=True)
+        self.forks = Forks(store.cells)
         self.peer = PeerId(key.public)
         self.origins = Origins()
         self.links: dict[PeerId, None] = {self.peer: None}

@@ -33,6 +33,15 @@ def missed_by_damage(damages: Iterable[Damage]) -> tuple[Missed, ...]:
     )
 
 
+class Forked(Struct, frozen=True, gc=False):
+    """A device signed two different events under one number: others may have read another one than you."""
+
+    topic: TopicId
+    author: AuthorId
+    device: DeviceId
+    number: int
+
+
 class CaughtUp(Struct, frozen=True, gc=False):
     """All history was handed over; the following events are live."""
 
@@ -81,4 +90,4 @@ class Unreadable(Struct, frozen=True, gc=False):
     """The person who took it back."""
 
 
-Item: TypeAlias = Event | Unreadable | Inserted | Missed | CaughtUp | Overdue | Ended
+Item: TypeAlias = Event | Unreadable | Inserted | Missed | Forked | CaughtUp | Overdue | Ended

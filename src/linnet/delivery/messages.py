@@ -171,6 +171,24 @@ class Revoked(Message, frozen=True, tag=38):
     revocation: Revocation
 
 
+class Fork(Message, frozen=True, tag=180):
+    """Proves that a device signed two different events under one number: two units of its chain."""
+
+    first: Unverified
+    second: Unverified
+    card: Card
+
+    @property
+    def topic(self) -> TopicId:
+        """The topic of the chain."""
+        return self.first.topic
+
+    @property
+    def cost(self) -> int:
+        """See `Message.cost`. Whoever is handed one checks two signatures."""
+        return 4
+
+
 DeliveryMessage: TypeAlias = (
     Data | Heads | Resend | Resent | History | HistoryPage | Watch | Receipt | Revoked
 )

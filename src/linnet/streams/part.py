@@ -22,6 +22,7 @@ from linnet.delivery.gap_repair import GapDue, PaceDue
 from linnet.delivery.items import missed_by_damage
 from linnet.delivery.messages import (
     Data,
+    Fork,
     Heads,
     History,
     HistoryPage,
@@ -285,6 +286,12 @@ class Streams(Part):
         """Learn how far a peer knows the chains."""
         if (stream := self._find(message.topic, peer)) is not None:
             stream.handle_heads(peer, message, now)
+
+    @on_message(Fork)
+    def handle_fork(self, peer: PeerId, message: Fork, now: float) -> None:
+        """Take in a proof against a device that speaks in a stream."""
+        if (stream := self._find(message.topic, peer)) is not None:
+            stream.forking.handle_fork(peer, message)
 
     @on_message(Resend)
     def handle_resend(self, peer: PeerId, message: Resend, now: float) -> None:

@@ -23,6 +23,7 @@ from linnet.identity.cards import Card, Revocation
 from linnet.machine.outbox import Outbox, Promises
 from linnet.streams.announcements import Anchor, Announcements, Due
 from linnet.streams.config import StorageRule
+from linnet.streams.forking import Forking
 from linnet.streams.ingest import Governance, Ingest
 from linnet.streams.messages import PolicyIs
 from linnet.streams.publisher import Publisher
@@ -77,6 +78,7 @@ class Stream:
             out,
             self.readers,
         )
+        self.forking = Forking(self.topic, context, self.flood, self.readers, out)
         self.due = Due(self.ingest, self.archive, self.readers, self.announcements)
         self.anchor = Anchor(self.topic, context, out)
         self.ingest.restore_own()
@@ -96,18 +98,36 @@ class Stream:
         unit = data.unit
         beyond = self.flood.heard(peer)
         if self.ingest.is_duplicate(unit):
-            self._count_duplicate(peer, unit, data.hops, beyond)
+            if self.forking.is_other(unit):
+                self._examine_other(peer, data, now)
+            else:
+                self._count_duplicate(peer, unit, data.hops, beyond)
             return
         try:
             verified, card = self.ingest.check(unit, data.card, now)
+        except RemoteError as error:
+            self._reject(peer, unit, error)
+            return
+        try:
             chain, due, lost = self.ingest.accept(verified, now, live=True)
         except RemoteError as error:
             self._reject(peer, unit, error)
+            self.forking.compare(verified, card, peer)
             return
         self._pass_on(verified, card, peer, data, now)
         self._take_in(chain, verified, due, data.hops, now)
         if lost is not None:
             self._give_up(chain, [lost], Reason.TOO_MANY, now)
+
+    def _examine_other(self, peer: PeerId, data: Data, now: float) -> None:
+        """Examine a unit whose numbers were seen with another signature: a forgery, a fork, or said anew."""
+        try:
+            verified, card = self.ingest.check(data.unit, data.card, now)
+        except RemoteError as error:
+            self._reject(peer, data.unit, error)
+            return
+        self._count_duplicate(peer, data.unit, data.hops, 0)
+        self.forking.compare(verified, card, peer)
 
     def _count_duplicate(self, peer: PeerId, unit: Unverified, hops: int, beyond: int) -> None:
         count = len(unit.tails)
@@ -168,6 +188,7 @@ class Stream:
     ) -> None:
         """Read, hand over and write an accepted unit, live or repaired, and look for gaps."""
         has_owner = self.governance.owner is not None
+        self.forking.recent.add(verified)
         if has_owner:
             if self.governance.read(verified):
                 self.announcements.send_policy(self.flood.neighbors)
@@ -216,6 +237,7 @@ class Stream:
         """Tell a new neighbour how far we know the chains, and the policy."""
         self.flood.up(peer)
         self.announcements.greet_neighbor(peer, self.keeps, now)
+        self.forking.greet_neighbor(peer)
         self.send_backlog(now)
 
     def handle_neighbor_down(self, peer: PeerId) -> None:

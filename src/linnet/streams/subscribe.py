@@ -14,7 +14,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.catch_up import CatchUp
 from linnet.delivery.chain import ChainKey
 from linnet.delivery.context import Context
-from linnet.delivery.items import CaughtUp, Item, Missed, Unreadable
+from linnet.delivery.items import CaughtUp, Forked, Item, Missed, Unreadable
 from linnet.delivery.messages import HistoryPage
 from linnet.delivery.subscriptions import Cursor, LogReader, Window
 from linnet.event.event import Event, Verified
@@ -337,6 +337,11 @@ class Readers:
         """Tell all subscriptions of a range that nobody could provide."""
         for reader in self._readers.values():
             reader.tell_missed(missed, self._line_to(reader))
+
+    def tell_forked(self, forked: Forked) -> None:
+        """Tell all subscriptions that a device has signed two events under one number."""
+        for reader in self._readers.values():
+            reader.tell(forked, self._line_to(reader))
 
     def tell_damaged(self, subscription: int, missed: Sequence[Missed]) -> None:
         """Tell a subscription which events are damaged in our log, unless others may still have them."""
