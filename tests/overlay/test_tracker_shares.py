@@ -7,6 +7,7 @@ from hashlib import sha256
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.overlay.harness import hints, peer_id
@@ -160,6 +161,19 @@ def test_a_topic_of_the_greediest_with_others_in_it_is_theirs_from_now_on() -> N
     assert scene.members("two") == set()
     assert scene.refused == [(ANN, topic("two"))]
     assert not scene.join(CID, "newer"), "Ann has no more than Cid would have"
+
+
+@pytest.mark.parametrize("networks", ["xx", "xy"])
+def test_topics_that_the_greediest_share_are_not_passed_to_and_fro(networks: str) -> None:
+    scene = Scene(topics=4)
+    for peer, network in zip((ANN, BEN), networks, strict=True):
+        scene.of(network, peer)
+        for number in range(4):
+            scene.join(peer, number)
+    scene.of("z", CID)
+    assert scene.join(CID, "new")
+    assert len(scene.tracker.topics) == 4
+    assert scene.members("new") == {CID}
 
 
 def test_who_was_put_out_is_on_record() -> None:

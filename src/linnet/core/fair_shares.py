@@ -149,3 +149,13 @@ class FairShares:
         if largest is None or largest == peer:
             return None
         return largest if holders.counts[largest] > holders.counts.get(peer, 0) + amount else None
+
+    def is_fairer(self, giver: PeerId, taker: PeerId) -> bool:
+        """Return whether shares are more even once a holder gave one to another peer.
+
+        So gifts of this kind come to an end, whoever gives to whom.
+        """
+        origin, other = self._origin[giver], self._origin.get(taker) or self._origins.of(taker)
+        if origin != other:
+            return self._groups.counts[origin] > self._groups.counts.get(other, 0) + 1
+        return self.share(giver) > self.share(taker) + 1

@@ -8,7 +8,7 @@ even if it reports too few neighbours or too many.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from random import Random
 
 from linnet.core.effects import Probe
@@ -427,15 +427,18 @@ class Tracker(Part):
             if greedier is None:
                 return False
             given = self._topics[next(reversed(self._nodes[greedier].founded))]
-            # Others are in it: from now on it counts as theirs. Else it vanishes.
-            if not self._give_away(given):
+            # Others who have fewer are in it: from now on it counts as theirs. Else its founder leaves it.
+            if not self._give_away(given, self._founded.is_fairer):
                 self._put_out(given, greedier, now)
         return True
 
-    def _give_away(self, tracked: TrackedTopic) -> bool:
+    def _give_away(
+        self, tracked: TrackedTopic, may_give: Callable[[PeerId, PeerId], bool] = lambda giver, taker: True
+    ) -> bool:
         """Let a topic count as that of another node that is in it; return whether there is one."""
-        others = (peer for peer, place in tracked.places.items() if place.payer == peer != tracked.founder)
-        heir = next(others, None)
+        giver = tracked.founder
+        others = (peer for peer, place in tracked.places.items() if place.payer == peer != giver)
+        heir = next((peer for peer in others if may_give(giver, peer)), None)
         if heir is None:
             return False
         self._disown(tracked)
