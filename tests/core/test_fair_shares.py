@@ -108,14 +108,25 @@ def test_more_than_is_held_cannot_be_given_up() -> None:
         made.remove(B)
 
 
-def test_the_origins_of_few_peers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_origins_of_few_peers_without_a_link_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fair_shares, "REMEMBERED", 2)
-    of = origins(x=(A, B))
-    of.note(A, "x")
-    of.note(C, "x")
-    assert [of.of(each) for each in (A, B, C)] == ["x", B, "x"]
+    of = origins(x=(A, B, C))
+    for each in (A, B, D, C):
+        of.note_gone(each)
+    assert [of.of(each) for each in (A, B, C, D)] == [A, "x", "x", D]
     of.note(C, None)
     assert of.of(C) == C
+
+
+def test_keys_that_come_and_go_do_not_push_out_the_origin_of_a_peer_that_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fair_shares, "REMEMBERED", 2)
+    of = origins(x=(A,))
+    for number in range(100, 110):
+        of.note(peer(number), "x")
+        of.note_gone(peer(number))
+    assert of.of(A) == "x"
 
 
 @given(

@@ -19,27 +19,37 @@ from linnet.core.ids import PeerId
 K = TypeVar("K")
 
 REMEMBERED = 16_384
-"""The most peers whose network is remembered; those whose link came up longest ago are forgotten."""
+"""The most peers without a link whose network is remembered; those without one for longest are forgotten."""
 
 
 class Origins:
     """The networks from which peers have opened their links, as the driver has seen them."""
 
     def __init__(self) -> None:
-        self._networks: dict[PeerId, str] = {}
+        self._linked: dict[PeerId, str] = {}
+        self._gone: dict[PeerId, str] = {}
+        """Peers without a link, the latest last: what they took may still count."""
 
     def note(self, peer: PeerId, network: str | None) -> None:
         """Note the network of a peer whose link is up; None: it counts for itself."""
-        self._networks.pop(peer, None)
+        self._gone.pop(peer, None)
+        if network is None:
+            self._linked.pop(peer, None)
+        else:
+            self._linked[peer] = network
+
+    def note_gone(self, peer: PeerId) -> None:
+        """Note that a peer's link is down: its network is remembered for a while."""
+        network = self._linked.pop(peer, None)
         if network is None:
             return
-        self._networks[peer] = network
-        if len(self._networks) > REMEMBERED:
-            del self._networks[next(iter(self._networks))]
+        self._gone[peer] = network
+        if len(self._gone) > REMEMBERED:
+            del self._gone[next(iter(self._gone))]
 
     def of(self, peer: PeerId) -> str | PeerId:
         """Return what a peer counts for: its network, or itself."""
-        return self._networks.get(peer, peer)
+        return self._linked.get(peer) or self._gone.get(peer, peer)
 
 
 class _Ranking(Generic[K]):

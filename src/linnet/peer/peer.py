@@ -149,6 +149,7 @@ class Peer:
                 self._outgoing.handle_link_down(peer)
                 self._links.link_down(peer, reason, now)
                 self._router.input(event, now)
+                self._parts.context.origins.note_gone(peer)
             case DialFailed(peer, reason):
                 self._router.input(event, now)
                 self._links.dial_failed(peer, reason, now)
