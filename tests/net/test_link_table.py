@@ -180,13 +180,15 @@ async def test_each_failure_of_a_dial_has_its_reason() -> None:
         # Of several, the one that got furthest.
         (("tls://no-such-host.invalid:1", *free.hints), Reason.CONNECTION_REFUSED),
     ]
-    async with LiveNode(SMALL, config=NetConfig(dial_timeout=0.5)) as node:
+    config = NetConfig(dial_timeout=0.5)
+    async with LiveNode(SMALL, config=config) as node, LiveNode(named_key("asker")) as asker:
+        await link(asker, node)
         for hints, reason in cases:
             node.inputs.clear()
-            node.act(Dial(peer, hints), Probe(peer, hints))
+            node.act(Dial(peer, hints), Probe(asker.peer, hints))
             assert await node.happens(DialFailed) == DialFailed(peer, reason)
             # What a peer learns of the addresses that it names is only that it is not there.
-            assert await node.happens(Probed) == Probed(peer, Reason.UNREACHABLE)
+            assert await node.happens(Probed) == Probed(asker.peer, Reason.UNREACHABLE)
         notes = [
             (record.reason, (record.note or "").startswith("tried for itself"))
             for record in node.recorded(Kind.CONTROL)
@@ -214,12 +216,24 @@ async def test_every_failed_probe_takes_the_same_time() -> None:
     free = LiveNode(LARGE)
     free.listeners[0].close()
     filtered = (f"tls://127.0.0.1:{silent.sockets[0].getsockname()[1]}",)
-    async with silent, LiveNode(SMALL, config=NetConfig(dial_timeout=0.5)) as node:
-        for number, hints in enumerate((free.hints, filtered)):
-            node.act(Probe(PeerId(bytes([number]) * 32), hints))
+    config = NetConfig(dial_timeout=0.5)
+    async with silent, LiveNode(SMALL, config=config) as node, LiveNode(named_key("asker")) as asker:
+        await link(asker, node)
+        for hints in (free.hints, filtered):
+            node.act(Probe(asker.peer, hints))
         await node.until(lambda: bool(node.seen(Probed)))
         reasons = [record.reason for record in node.recorded(Kind.CONTROL)]
         assert reasons == [Reason.CONNECTION_REFUSED, Reason.DIAL_TIMEOUT]
+
+
+async def test_nothing_is_tried_for_a_peer_that_has_left() -> None:
+    """A peer without a link has no address that it could be tried at, but had all of them tried."""
+    met: list[object] = []
+    there = await asyncio.start_server(lambda *ends: met.append(ends), "127.0.0.1", 0)
+    async with there, LiveNode(SMALL, config=NetConfig(dial_timeout=0.2)) as node:
+        node.act(Probe(PeerId(LARGE.public), (f"tls://127.0.0.1:{there.sockets[0].getsockname()[1]}",)))
+        assert await node.happens(Probed) == Probed(PeerId(LARGE.public), Reason.UNREACHABLE)
+        assert met == []
 
 
 @pytest.mark.parametrize("scheme", ["tls", "wss", "pipe"])
@@ -227,12 +241,12 @@ async def test_a_probe_leaves_no_trace(scheme: str) -> None:
     where = [f"{scheme}://127.0.0.1:0"]
     config = NetConfig(dial_timeout=0.5)
     async with LiveNode(SMALL, where, config=config) as small, LiveNode(LARGE, where) as large:
+        await link(small, large)
         small.act(Probe(large.peer, large.hints))
         assert await small.happens(Probed) == Probed(large.peer, None)
-        small.act(Probe(small.peer, large.hints))
+        small.act(Probe(large.peer, small.hints))
         await small.until(lambda: len(small.seen(Probed)) == 2)
-        assert small.inputs[-1] == Probed(small.peer, Reason.UNREACHABLE)
-        await link(small, large)
+        assert small.inputs[-1] == Probed(large.peer, Reason.UNREACHABLE)
         assert large.inputs == [LinkUp(small.peer, HELLO, False, None)]
         assert large.records == [Record(Kind.LINK_UP, peer=small.peer)]
 

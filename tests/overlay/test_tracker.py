@@ -460,6 +460,7 @@ HERE, THERE = ("tls://here:1",), ("tls://there:1",)
 def test_it_is_tried_once_and_again_when_it_moves() -> None:
     node, out = TrackedNode(PEER), Outbox()
     assert said(out, node.note_addresses, HERE, out) == [Probe(PEER, HERE)]
+    node.linked = True
     assert node.contact == Contact(PEER, HERE)
     assert said(out, node.note_addresses, HERE, out) == []
     assert node.handle_probe(Reason.DIAL_TIMEOUT, out)
@@ -468,6 +469,17 @@ def test_it_is_tried_once_and_again_when_it_moves() -> None:
     assert said(out, node.note_addresses, THERE, out) == [Probe(PEER, THERE)]
     assert node.handle_probe(None, out)
     assert node.is_dialable
+
+
+def test_one_that_comes_back_is_tried_again_if_it_could_not_be_reached() -> None:
+    """It may have left before it was tried, and then nothing was."""
+    node, out = TrackedNode(PEER), Outbox()
+    node.note_addresses(HERE, out)
+    node.handle_probe(Reason.UNREACHABLE, out)
+    out.clear()
+    assert said(out, node.note_addresses, HERE, out) == [Probe(PEER, HERE)]
+    assert node.handle_probe(None, out)
+    assert said(out, node.note_addresses, HERE, out) == []
 
 
 def test_one_attempt_at_a_time() -> None:

@@ -266,11 +266,13 @@ class LinkTable:
     async def _probe(self, peer: PeerId, hints: Iterable[str]) -> None:
         """Dial a peer for itself. All failures take the same time: they tell nothing about the address."""
         loop = asyncio.get_running_loop()
-        link = self._links.get(peer)
-        origin = None if link is None else link.connection.remote_address
 
         def may_try(place: str) -> bool:
-            return self._probes.may_try(origin, place, loop.time())
+            link = self._links.get(peer)
+            # A peer that has left has no address that it could be tried at, and nobody waits for the answer.
+            return link is not None and self._probes.may_try(
+                link.connection.remote_address, place, loop.time()
+            )
 
         reason: Reason | None = None
         try:

@@ -114,8 +114,11 @@ class TrackedNode:
         return self._contact
 
     def note_addresses(self, hints: tuple[str, ...], out: Outbox) -> None:
-        """Dial the node at the addresses that it gives, if these are new, one attempt at a time."""
-        if hints == self._hints:
+        """Dial the node at the addresses that it gives, if these are new, one attempt at a time.
+
+        One that could not be reached is dialled again when it comes back: it may have left before.
+        """
+        if hints == self._hints and (self.linked or self.failure is None):
             return
         self._hints = hints
         self.failure = None
@@ -178,9 +181,9 @@ class Tracker(Part):
         tracked = self._topics.get(topic)
         self._out.record(_control(topic, peer, "join"))
         node = self._nodes.setdefault(peer, TrackedNode(peer))
+        node.note_addresses(message.listens, self._out)
         node.linked = True
         node.topics[topic] = None
-        node.note_addresses(message.listens, self._out)
         if tracked is None:
             tracked = self._topics[topic] = TrackedTopic(
                 topic, message, peer, self._config, self._rng, self._places, now
