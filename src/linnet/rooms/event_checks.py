@@ -77,7 +77,7 @@ class Intake:
             return placed
         # A control event counts even if it finds no room to wait: a full queue must not keep out a ban.
         lane = [arrival] if event.kind in CONTROL_KINDS else []
-        ready = [arrival] if offered is Offered.READY else self._release()
+        ready = [arrival] if offered is Offered.READY else self._release(event.id)
         if offered is Offered.WAITING and self.places.is_ours(event):
             self.places.keep_early(arrival)
         self._work(lane, ready, now, placed)
@@ -279,19 +279,33 @@ class Intake:
         early = [each for each in places.early if self._control.knows(each)]
         words = [each for each in early if self._control.fact(each).place == revoked]
         words = [word for word in words if event.id not in self.order.awaited_by(word)]
-        if words:
+        if not words:
+            return False
+        offered, dropped = self.order.offer(event.id, words, arrival.size, arrival, arrival.source, now)
+        if dropped:
+            places.memory.overflowed = True
+        if offered is Offered.WAITING:
             self._withheld[event.id] = words
-            self.order.offer(event.id, words, arrival.size, arrival, arrival.source, now)
-        return bool(words)
+        # A revocation that was given up, and came after all, has nobody wait for it.
+        return offered is not Offered.READY
 
-    def _release(self) -> list[Arrival]:
-        """Return the withheld events on which a revocation builds after all, as what came since shows."""
+    def _release(self, new: EventId) -> list[Arrival]:
+        """Return the withheld events on which a revocation builds after all, as this waiting event shows.
+
+        Only what is withheld can close a ring of events that wait for each other, here through the new one.
+        """
         self._withheld = {id: words for id, words in self._withheld.items() if self.order.waits(id)}
-        awaited = {word: self.order.awaited_by(word) for words in self._withheld.values() for word in words}
+        if not self._withheld or not self.order.wants(new):
+            return []
+        below = self.order.awaited_by(new)
+        if new not in below:
+            return []
+        words = dict.fromkeys(word for words in self._withheld.values() for word in words if word in below)
         released: list[Arrival] = []
-        for id, words in self._withheld.items():
-            for word in words:
-                if id in awaited[word]:
+        for word in words:
+            awaited = self.order.awaited_by(word)
+            for id in self._withheld:
+                if id in awaited:
                     released += self.order.spare(id, word)
         return released
 
