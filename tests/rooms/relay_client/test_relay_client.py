@@ -220,6 +220,21 @@ def test_a_relay_that_goes_on_refusing_is_asked_ever_less() -> None:
     assert retries(scene, A, refused, 2000.0)[:2] == [15.0, 30.0]
 
 
+@pytest.mark.parametrize(
+    "reason",
+    [Reason.UNKNOWN_ROOM, Reason.NOT_A_MEMBER, Reason.NOT_A_RELAY, Reason.BANNED, Reason.NOT_INVITED],
+)
+def test_a_relay_that_refused_by_the_state_is_asked_once_that_changes(reason: Reason) -> None:
+    scene = Scene()
+    scene.use.set_relays([contact(A)], 0.0)
+    scene.link(A)
+    scene.serve(A)
+    scene.use.handle_refusal(A, reason, 0.0)
+    assert scene.use.chosen == ()
+    scene.use.set_relays([contact(A)], 1.0)
+    assert scene.use.chosen == (A,)
+
+
 def test_a_link_of_another_cause_brings_no_question_before_its_time() -> None:
     scene = Scene()
     scene.use.set_relays([contact(A)], 0.0)

@@ -36,7 +36,13 @@ from linnet.rooms.relay_client.roster import RelaySelection
 from linnet.trace.records import Kind, Record
 
 NO_PROXY = "no relay of this room is a proxy of ours: name one of them there"
-_BY_STATE = (Reason.UNKNOWN_ROOM, Reason.NOT_A_MEMBER, Reason.NOT_A_RELAY)
+_BY_STATE = (
+    Reason.UNKNOWN_ROOM,
+    Reason.NOT_A_MEMBER,
+    Reason.NOT_A_RELAY,
+    Reason.BANNED,
+    Reason.NOT_INVITED,
+)
 """Refusals that follow from the room's state, as the relay knew it."""
 
 _SHOWS_WHY = (Reason.BANNED, Reason.NOT_A_MEMBER, Reason.NOT_INVITED)
