@@ -363,6 +363,30 @@ def test_claimed_chains_have_all_turns_if_no_other_chain_waits() -> None:
     assert crowd.turn(4.0) == {}
 
 
+def test_a_chain_whose_event_came_waits_no_longer_behind_claims() -> None:
+    """Else who claims a real chain among many that do not exist would delay it for minutes."""
+    crowd = Crowd()
+    crowd.claim("m", 5000)
+    crowd.begin()
+    real = list(crowd.chains.values())[-1]
+    real.seen.add(0, 0)
+    real.announced = 2
+    crowd.gaps.review_chain(real, PeerId(b"m" * 32))
+    assert next(crowd.gaps.take_turns(2.0)) == real.key
+
+
+def test_the_only_claimed_chain_that_waits_may_turn_out_to_be_real() -> None:
+    crowd = Crowd()
+    crowd.claim("s", 201, seen=True)
+    crowd.claim("m", 1)
+    crowd.begin()
+    real = list(crowd.chains.values())[-1]
+    real.seen.add(0, 0)
+    real.announced = 2
+    crowd.gaps.review_chain(real)
+    assert crowd.turn(2.0) == {"s": 1, "m": 1}
+
+
 def test_a_chain_that_is_forgotten_while_it_waits_has_no_turn() -> None:
     crowd = Crowd()
     crowd.claim("m", 203)

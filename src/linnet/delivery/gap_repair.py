@@ -118,7 +118,7 @@ class GapRepair:
                 repair = self.repairs[key] = _Repair(_count(missing), claimant)
                 self._look_in(self._config.gap_grace, key)
             if repair.claimant is not None and len(chain.seen):
-                repair.claimant = None
+                self._note_verified(key, repair)
             return
         if repair is None:
             return
@@ -265,6 +265,17 @@ class GapRepair:
             self._set_pace(now)
         repair.waits = True
         self._waiting.setdefault(repair.claimant, {})[key] = None
+
+    def _note_verified(self, key: ChainKey, repair: _Repair) -> None:
+        """Let a chain with an event no longer wait among those that were only claimed."""
+        claimant, repair.claimant = repair.claimant, None
+        if not repair.waits:
+            return
+        claimed = self._waiting[claimant]
+        del claimed[key]
+        if not claimed:
+            del self._waiting[claimant]
+        self._waiting.setdefault(None, {})[key] = None
 
     def _set_pace(self, now: float) -> None:
         self._out.set_timer(max(0.0, self._asked[0] + 1.0 - now), PaceDue(self._topic))
