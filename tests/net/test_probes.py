@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from linnet.core.ids import PeerId
+from linnet.net.admission import Networks
 from linnet.net.probes import Probes
 
+ANN = PeerId(b"a" * 32)
 PUBLIC, PRIVATE, LOCAL = "203.0.115.7:4001", "192.168.1.5:4001", "127.0.0.1:4001"
 
 
@@ -40,15 +43,30 @@ PUBLIC, PRIVATE, LOCAL = "203.0.115.7:4001", "192.168.1.5:4001", "127.0.0.1:4001
     ],
 )
 def test_only_addresses_that_a_peer_may_have_are_tried(origin: str | None, place: str, may: bool) -> None:
-    assert Probes().may_try(origin, place, 0.0) is may
+    assert Probes(Networks(())).may_try(ANN, origin, place, 0.0) is may
 
 
 def test_addresses_that_it_does_not_come_from_are_few_for_a_network() -> None:
-    probes = Probes()
+    probes = Probes(Networks(()))
     tried = [
-        probes.may_try(f"203.0.115.{number}:1", f"tls://198.51.101.{number}:22", 0.0) for number in range(20)
+        probes.may_try(ANN, f"203.0.115.{number}:1", f"tls://198.51.101.{number}:22", 0.0)
+        for number in range(20)
     ]
     assert tried == [True] * 8 + [False] * 12
-    assert probes.may_try("203.0.115.1:1", "tls://203.0.115.1:4001", 0.0), "its own address is always tried"
-    assert probes.may_try("203.0.116.1:1", "tls://198.51.101.1:4001", 0.0), "other networks have their own"
-    assert probes.may_try("203.0.115.1:1", "tls://198.51.101.1:22", 3600.0)
+    assert probes.may_try(ANN, "203.0.115.1:1", "tls://203.0.115.1:4001", 0.0), (
+        "its own address is always tried"
+    )
+    assert probes.may_try(ANN, "203.0.116.1:1", "tls://198.51.101.1:4001", 0.0), (
+        "other networks have their own"
+    )
+    assert probes.may_try(ANN, "203.0.115.1:1", "tls://198.51.101.1:22", 3600.0)
+
+
+def test_each_peer_of_a_shared_network_has_attempts_of_its_own() -> None:
+    """Behind a proxy all come from one address: the ninth was told that it is unreachable."""
+    probes = Probes(Networks(("172.17.0.1/32",)))
+    peers = [PeerId(bytes([number]) * 32) for number in range(20)]
+    places = [f"tls://198.51.101.{number}:4001" for number in range(20)]
+    assert all(map(probes.may_try, peers, ["172.17.0.1:1"] * 20, places, [0.0] * 20))
+    tried = [probes.may_try(ANN, "172.17.0.1:1", place, 0.0) for place in places]
+    assert tried == [True] * 8 + [False] * 12

@@ -103,7 +103,7 @@ class LinkTable:
         self._waiting: dict[PeerId, FrameStream] = {}
         self._admission = Admission(config.max_handshakes)
         self._networks = Networks(config.shared_networks)
-        self._probes = Probes()
+        self._probes = Probes(self._networks)
         self._closing = False
         self._listeners: list[TransportListener] = []
 
@@ -271,7 +271,7 @@ class LinkTable:
             link = self._links.get(peer)
             # A peer that has left has no address that it could be tried at, and nobody waits for the answer.
             return link is not None and self._probes.may_try(
-                link.connection.remote_address, place, loop.time()
+                peer, link.connection.remote_address, place, loop.time()
             )
 
         reason: Reason | None = None
