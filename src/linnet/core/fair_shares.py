@@ -49,7 +49,7 @@ class Origins:
 
     def of(self, peer: PeerId) -> str | PeerId:
         """Return what a peer counts for: its network, or itself."""
-        return self._linked.get(peer) or self._gone.get(peer, peer)
+        return self._linked.get(peer) or self._gone.get(peer) or peer
 
 
 class _Ranking(Generic[K]):
