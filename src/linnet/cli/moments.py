@@ -60,9 +60,19 @@ def local_time(moment: float) -> datetime | None:
 def clock_text(moment: float) -> str:
     """Return a Unix time as local time in words for people; the year alone if no calendar has it."""
     found = local_time(moment)
-    if found is None:
-        return f"year {1970 + int(moment / _YEAR)}?"
-    return found.isoformat(sep=" ", timespec="seconds")
+    return _year_text(moment) if found is None else found.isoformat(sep=" ", timespec="seconds")
+
+
+def utc_text(moment: float) -> str:
+    """Return a Unix time in UTC in words for people; the year alone if no calendar has it."""
+    try:
+        return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (ValueError, OverflowError, OSError):
+        return _year_text(moment)
+
+
+def _year_text(moment: float) -> str:
+    return f"year {1970 + int(moment / _YEAR)}?"
 
 
 def duration_text(seconds: float) -> str:

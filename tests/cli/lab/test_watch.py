@@ -111,8 +111,9 @@ def test_a_view_for_people() -> None:
         topics=(topic,),
         topic_count=4,
         wrong={"dropped quota": 7},
-        nodes=(NodeView("cd" * 32, 1_700_000_000_000_000, 5, False),),
-        node_count=1,
+        # The second one's clock shows a time that no calendar has.
+        nodes=(NodeView("cd" * 32, 1_700_000_000_000_000, 5, False), NodeView("ef" * 32, 2**63 - 1, 0, True)),
+        node_count=2,
         rows=5,
         late=1,
         bad=2,
@@ -122,6 +123,14 @@ def test_a_view_for_people() -> None:
     console = Console(width=200, file=StringIO())
     console.print(table_of(view))
     shown = cast(StringIO, console.file).getvalue()
-    for words in ("abababab", "1,234", "3 more topics", "dropped quota 7", "2023-11-14 22:13:20", "goodbye"):
+    for words in (
+        "abababab",
+        "1,234",
+        "3 more topics",
+        "dropped quota 7",
+        "2023-11-14 22:13:20",
+        "goodbye",
+        "year 294247?",
+    ):
         assert words in shown
     assert view_line(view) == "5 rows, 3,700 delivered, 1 missing, 1 late lines, 2 bad ones"

@@ -7,7 +7,6 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -15,6 +14,7 @@ import typer
 
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.lab.options import OutOption, SparkOptions, lab_extra, workshop
+from linnet.cli.moments import utc_text
 from linnet.cli.options import with_examples
 from linnet.cli.output import console, say, say_json, say_raw, say_table, warn
 
@@ -247,7 +247,7 @@ def table_of(view: View) -> RenderableType:
     for column in ("node", "rows", "seen last", ""):
         nodes.add_column(column, justify="right" if column == "rows" else "left")
     for n in view.nodes:
-        seen = datetime.fromtimestamp(n.last_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S")
+        seen = utc_text(n.last_us / 1e6)
         nodes.add_row(n.node[:_DIGITS], f"{n.rows:,}", seen, "" if n.is_up else "has said goodbye")
     wrong = ", ".join(f"{name} {events:,}" for name, events in view.wrong.items()) or "nothing"
     rest = (
