@@ -103,12 +103,12 @@ def test_many_messages_of_the_device_are_released_together(seed: int) -> None:
     assert not any(map(bench.shows, late))
 
 
-def test_a_withheld_event_that_finds_no_room_is_fetched_later() -> None:
+def test_an_event_that_finds_no_room_to_wait_has_its_place_at_once() -> None:
+    """Else it was lost, with all that builds on it, for as long as the room was full."""
     bench = Stolen(known_to_bob=False, config=RoomsConfig(waiting_events=1))
-    bench.bring("eve", bench.word, bench.stolen)
-    assert not bench.room.dag.knows(bench.stolen.head)
-    assert not bench.room.intake.order.waits(bench.stolen.head)
-    assert bench.room.memory.overflowed
+    bench.bring("eve", bench.word, bench.stolen, bench.reply)
+    assert bench.room.dag.knows(bench.stolen.head)
+    assert bench.shows(bench.reply)
 
 
 def test_nothing_waits_for_a_revocation_that_was_given_up_before_it_came() -> None:
@@ -126,8 +126,8 @@ def test_nothing_waits_for_a_revocation_that_was_given_up_before_it_came() -> No
 class Thefts(Bench):
     """Devices of several people are stolen and revoked, on what others said, by chance."""
 
-    def __init__(self, luck: Random) -> None:
-        super().__init__("bob", "cid", "dan", "eve")
+    def __init__(self, luck: Random, config: RoomsConfig | None = None) -> None:
+        super().__init__("bob", "cid", "dan", "eve", config=config)
         self.greet("eve")
         first = self.who("cid").card.not_before
         control = self.room.control.heads
@@ -167,6 +167,18 @@ def test_whatever_the_order_all_that_arrived_has_its_place(seed: int) -> None:
         bench.greet("eve")
         half = 0
     bench.bring("eve", *line[half:])
+    room = bench.room
+    lost = [each for each in bench.made if not room.dag.satisfies(each.head)]
+    assert (lost, len(room.intake.order), len(room.intake.places.early)) == ([], 0, 0)
+
+
+@pytest.mark.parametrize("seed", range(1000 if os.environ.get("LINNET_SOAK") == "1" else 60))
+def test_a_full_waiting_room_keeps_nothing_from_its_place_for_ever(seed: int) -> None:
+    luck = Random(seed)
+    bench = Thefts(luck, RoomsConfig(waiting_events=luck.choice((1, 2, 3, 5))))
+    for _ in range(6):
+        bench.bring("eve", *luck.sample(bench.made, len(bench.made)))
+    bench.bring("eve", *bench.made, *bench.made)
     room = bench.room
     lost = [each for each in bench.made if not room.dag.satisfies(each.head)]
     assert (lost, len(room.intake.order), len(room.intake.places.early)) == ([], 0, 0)

@@ -279,15 +279,14 @@ class Intake:
         early = [each for each in places.early if self._control.knows(each)]
         words = [each for each in early if self._control.fact(each).place == revoked]
         words = [word for word in words if event.id not in self.order.awaited_by(word)]
-        if not words:
+        # In a full waiting room all that builds on it would be lost with it, for ever if the room stays full.
+        if not words or not self.order.fits(words, arrival.size):
             return False
-        offered, dropped = self.order.offer(event.id, words, arrival.size, arrival, arrival.source, now)
-        if dropped:
-            places.memory.overflowed = True
-        if offered is Offered.WAITING:
-            self._withheld[event.id] = words
-        # A revocation that was given up, and came after all, has nobody wait for it.
-        return offered is not Offered.READY
+        offered, _ = self.order.offer(event.id, words, arrival.size, arrival, arrival.source, now)
+        if offered is not Offered.WAITING:
+            return False  # The revocation was given up before it came: nothing can wait for it.
+        self._withheld[event.id] = words
+        return True
 
     def _release(self, new: EventId) -> list[Arrival]:
         """Return the withheld events on which a revocation builds after all, as this waiting event shows.
