@@ -62,7 +62,7 @@ def read_rows(path: Path) -> list[Row]:
     rows = []
     for line in path.read_text().splitlines():
         tests = tuple(dict.fromkeys(re.findall(r"`(tests/[\w/]+\.py::\w+)`", line)))
-        if tests and (match := re.match(r"\| ([A-Z]\d+) \| (.+) \|.*\|$", line)):
+        if tests and (match := re.match(r"\| ([A-Z]\d+[a-z]?) \| (.+) \|.*\|$", line)):
             rows.append(Row(path.stem, match[1], match[2], tests))
     return rows
 

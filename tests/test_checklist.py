@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from string import ascii_lowercase
 
 import pytest
 
@@ -13,6 +15,10 @@ ROOT = Path(__file__).parent.parent
 NOT_BUILT = re.compile(r"not built: \w.{20,}")
 """What stands in place of a test where there is nothing to test: the reason why."""
 CHECKLISTS = sorted((ROOT / "docs" / "checklist").glob("*.md"))
+ROW = re.compile(r"^\| ([A-Z]\d\w*) \|(.*)$", re.MULTILINE)
+NUMBER = re.compile(r"([A-Z])(\d+)([a-z]?)")
+"""A letter behind a number is that of a row that was put in later."""
+LETTERS = ("", *ascii_lowercase)
 
 
 @cache
@@ -20,6 +26,23 @@ def names_in(path: Path) -> set[str]:
     tree = ast.parse(path.read_text())
     functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
     return {node.name for node in functions if node.name.startswith("test_")}
+
+
+def faults_of(text: str) -> Iterator[str]:
+    """What is wrong with the rows of a checklist: one that cannot be read, is out of turn or is not shown."""
+    last: dict[str, tuple[int, int]] = {}
+    for row, rest in ROW.findall(text):
+        number, shown = NUMBER.fullmatch(row), re.fullmatch(r" .+ \| (.*) \|", rest)
+        if number is None or shown is None:
+            yield f"{row} cannot be read"
+            continue
+        place = int(number[2]), LETTERS.index(number[3])
+        before = last.get(number[1], (0, 0))
+        if place not in ((before[0] + 1, 0), (before[0], before[1] + 1)):
+            yield f"{row} is out of turn"
+        if "::" not in shown[1] and not NOT_BUILT.match(shown[1]):
+            yield f"{row} is shown by nothing"
+        last[number[1]] = place
 
 
 def test_there_are_checklists() -> None:
@@ -38,16 +61,30 @@ def test_every_named_test_exists(checklist: Path) -> None:
 
 @pytest.mark.parametrize("checklist", CHECKLISTS, ids=lambda path: path.stem)
 def test_items_are_numbered_and_each_is_shown_by_something(checklist: Path) -> None:
-    items = re.findall(r"^\| ([A-Z]\d+) \| .+ \| (.*) \|$", checklist.read_text(), re.MULTILINE)
-    numbers: dict[str, list[int]] = {}
-    for number, _ in items:
-        numbers.setdefault(number[0], []).append(int(number[1:]))
-    assert numbers
-    assert all(each == list(range(1, len(each) + 1)) for each in numbers.values())
-    unshown = [number for number, shown_by in items if "::" not in shown_by and not NOT_BUILT.match(shown_by)]
-    assert unshown == []
-    rows = re.findall(r"^\| [A-Z]\d+ \|", checklist.read_text(), re.MULTILINE)
-    assert len(rows) == len(items), "a row that cannot be read"
+    text = checklist.read_text()
+    assert ROW.search(text)
+    assert list(faults_of(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("numbers", "fault"),
+    [
+        (("R1", "R2", "R2a", "R2b", "S1", "R3"), None),
+        (("R1", "R3"), "R3 is out of turn"),
+        (("R1", "R2a"), "R2a is out of turn"),
+        (("R1", "R1b"), "R1b is out of turn"),
+        (("R1", "R1"), "R1 is out of turn"),
+        (("R1", "R1A"), "R1A cannot be read"),
+    ],
+)
+def test_a_number_may_have_a_letter_and_is_in_turn(numbers: tuple[str, ...], fault: str | None) -> None:
+    rows = [f"| {number} | It holds. | `tests/test_it.py::test_it` |" for number in numbers]
+    assert list(faults_of("\n".join(rows))) == ([] if fault is None else [fault])
+
+
+def test_a_number_with_a_letter_is_shown_by_something() -> None:
+    rows = "| R1 | It holds. | `tests/test_it.py::test_it` |\n| R1a | It holds. | soon |\n"
+    assert list(faults_of(rows)) == ["R1a is shown by nothing"]
 
 
 def test_content_has_every_item_of_its_source() -> None:

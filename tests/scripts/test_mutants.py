@@ -85,6 +85,7 @@ CHECKLIST = """\
 | T3 | Coins are counted elsewhere. | `tests/test_shop.py::test_other_process` |
 | T4 | Red. | `tests/test_shop.py::test_red` |
 | T5 | Paper money. | not built: nobody has any of it here |
+| T5a | Coins are counted once more. | `tests/test_shop.py::test_good` |
 """
 
 
@@ -112,10 +113,10 @@ def test_a_row_whose_test_cannot_fail_is_found(root: Path) -> None:
     report = run(root, "claims")
     assert report["left_out"] == {"tests/test_shop.py::test_red": "failed"}
     rows = {row["number"]: row for row in report["rows"]}
-    assert [number for number, row in rows.items() if row["caught"]] == ["T1", "T3"]
+    assert [number for number, row in rows.items() if row["caught"]] == ["T1", "T3", "T5a"]
     assert {each["outcome"] for each in rows["T2"]["mutants"]} == {"passed", "crashed"}
     assert rows["T4"]["mutants"] == []
-    assert report["caught"] == 2
+    assert report["caught"] == 3
 
 
 def test_the_share_of_mutants_that_tests_catch(root: Path) -> None:
