@@ -75,4 +75,5 @@ def test_differences_do_not_hold() -> None:
     assert failing(replace(FOUND, wrong=1)) == ["equal.index"]
     assert failing(replace(FOUND, sampled_pairs=0)) == ["equal.index"]
     assert failing(replace(FOUND, beside=replace(BESIDE, wrong=2))) == ["equal.plain"]
+    assert failing(replace(FOUND, beside=replace(BESIDE, pairs=0))) == ["equal.plain"]
     assert failing(replace(FOUND, largest=1000)) == ["pieces.parted"]
