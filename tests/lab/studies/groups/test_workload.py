@@ -15,6 +15,7 @@ PARAMETERS = GroupsParameters(sizes=(8, 32, 16), repeats=2, missed=5, fuzz=3)
 
 def test_every_operation_is_timed_at_every_size_and_the_largest_first() -> None:
     cases = workload.timed_cases(PARAMETERS)
+    assert PUBLISHED == ("create", "add", "remove", "update", "message")
     assert Counter((case.operation, case.size) for case in cases) == {
         (operation, size): 2 for operation in PUBLISHED for size in (8, 16, 32)
     }

@@ -40,11 +40,12 @@ def _made_up(case: Case) -> dict[str, dict[int, int]]:
         ),
         1_000_000,
     )
-    each = int(case.setting.partition("|")[2]) if case.experiment == DEGREES else 4
+    order, _, subscribed = case.setting.partition("|") if case.experiment == DEGREES else ("id", "", "4")
+    degree = 4000 + (900 if order == "hash" else 500) * int(subscribed)
     means = dict.fromkeys(
         ("mean_hops", "mean_delay_ms", "duplication", "join_rounds", "hops", "copies"), 2500
     )
-    means |= {"mean_degree": 4000 + 500 * each, "degree": 6000, "repaired_rounds": 1, "whole_after_ms": 7000}
+    means |= {"mean_degree": degree, "degree": 6000, "repaired_rounds": 1, "whole_after_ms": 7000}
     counts = {"delay_ms": 90, "hourly_bytes": 4000, "joining_bytes": 900, "liar_view_share": 100_000}
     counts |= {"causal_violations": 0, "repeated": 0, "noise": 0, "join_ms_small": 2000}
     return {name: {0: value} for name, value in (ratios | means | counts).items()}

@@ -21,6 +21,9 @@ def test_the_curve_rises_with_epsilon_and_one_hash_is_best() -> None:
     assert middle["utility"] > middle["utility_two_sided"]
     four = measure_filters(FilterPlan(3.0, 4), INTERESTS, 1)
     assert four["utility"] < middle["utility"]
+    clear = measure_filters(FilterPlan(20.0, 4), INTERESTS, 1)
+    assert clear["utility"] > 0.97 * PPM
+    assert clear["attack"] > high["attack"], "almost without noise, more bits tell more"
     assert middle == measure_filters(FilterPlan(3.0, 1), INTERESTS, 1)
     assert 0 < middle["likeness"] <= PPM
 

@@ -18,6 +18,6 @@ def test_shares_hops_and_degrees(view: View) -> None:
     assert hops is not None
     assert 2.0 < hops < 6.0
     assert view.hops(7, 3) is None
-    assert view.degree("id", 4) == 6.0
+    assert (view.degree("id", 4), view.degree("hash", 4)) == (6.0, 7.6)
     assert view.degree_power("id") == pytest.approx(0.2075, abs=0.001)
     assert view.degree_power("nothing") is None

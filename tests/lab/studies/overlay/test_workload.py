@@ -10,8 +10,18 @@ from tests.lab.studies.overlay.conftest import SMALL
 
 from linnet.lab.studies.overlay.attacks import SamplingPlan
 from linnet.lab.studies.overlay.data import Surroundings
+from linnet.lab.studies.overlay.filters import FilterPlan
 from linnet.lab.studies.overlay.living import LivingPlan
-from linnet.lab.studies.overlay.workload import LIVING, SAMPLING, SCALE, origins, seed_of, stages
+from linnet.lab.studies.overlay.workload import (
+    DEGREES,
+    FILTERS,
+    LIVING,
+    SAMPLING,
+    SCALE,
+    origins,
+    seed_of,
+    stages,
+)
 
 
 def test_all_experiments_have_cases(around: Surroundings) -> None:
@@ -55,5 +65,25 @@ def test_real_interests_come_first(around: Surroundings) -> None:
     real = replace(around, interests={"lastfm": ((0,),), "twitter": ((0,),)}, weeks=(((0, 1),),))
     assert origins(real) == ["twitter", "lastfm", "drawn"]
     living = {case.setting for case in stages(SMALL, real)[LIVING]}
-    assert "twitter|phones" in living
+    assert {"twitter|calm", "lastfm|calm", "twitter|phones"} <= living
     assert "drawn|phones" not in living
+
+
+def test_filters_are_compared_for_all_hashes_and_epsilons_of_all_origins(around: Surroundings) -> None:
+    real = replace(around, interests={"twitter": ((0,),)})
+    cases = stages(SMALL, real)[FILTERS]
+    plans = {case.setting: msgspec.json.decode(case.plan, type=FilterPlan) for case in cases}
+    assert plans == {
+        f"{origin}|{hashes}|{epsilon}": FilterPlan(epsilon, hashes)
+        for origin in ("twitter", "drawn")
+        for hashes in (1, 4, 7)
+        for epsilon in (1, 2, 3, 5, 8, 15)
+    }
+
+
+def test_neighbours_are_counted_in_both_orders_over_rising_subscriptions(around: Surroundings) -> None:
+    cases = stages(SMALL, around)[DEGREES]
+    plans = {case.setting: msgspec.json.decode(case.plan, type=LivingPlan) for case in cases}
+    assert {name: (plan.order, plan.subscriptions, plan.origin) for name, plan in plans.items()} == {
+        f"{order}|{each}": (order, each, "drawn") for order in ("id", "hash") for each in (1, 4)
+    }
