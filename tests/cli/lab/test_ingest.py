@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from linnet.cli.lab.workloads import ingest
 from linnet.cli.options import spread_options
 from linnet.core.errors import LinnetError
 from linnet.lab.stages import open_table
-from linnet.lab.tables import TEXTS
+from linnet.lab.tables import MESSAGES, TEXTS
 
 APP = typer.Typer()
 APP.command()(spread_options(ingest))
@@ -83,6 +84,10 @@ def test_text_is_kept_only_while_somebody_asks_for_it(spark: SparkSession, tmp_p
     assert [(row.text, row.chars, row.granularity) for row in texts] == [("hello", 5, "min"), ("", 0, "min")]
     assert json.loads(typed(*words).stdout) == counts
     assert not (tmp_path / "out" / "texts").exists()
+    (ada,) = {row.user for row in texts}
+    assert re.fullmatch("[0-9a-f]{16}", ada)
+    messages = open_table(spark, tmp_path / "out" / "messages", MESSAGES).frame.collect()
+    assert [(row.user, row.chars) for row in messages] == [(ada, 5), (ada, 0)]
 
 
 def test_tables_around_messages(spark: SparkSession, tmp_path: Path) -> None:

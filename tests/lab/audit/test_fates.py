@@ -57,3 +57,25 @@ def test_a_reader_that_was_cut_off_for_being_slow_has_a_record_of_it(spark: Spar
         *((number, "lost", None) for number in range(5, 8)),
         *((number, "explained", "subscriber_slow") for number in range(8, 40)),
     ]
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [("subscribed", "unsubscribed"), ("subscribed, durable", "unsubscribed"), ("joined", "left")],
+)
+def test_what_was_said_before_a_reader_took_part_or_after_it_left_is_not_owed(
+    spark: SparkSession, first: str, last: str
+) -> None:
+    writer = Writer()
+    for node in (AUTHOR, READER):
+        writer.start(node, BEGIN)
+    writer.write(READER, Record(Kind.CONTROL, TOPIC, note=first), BEGIN + 10)
+    for number in range(5):
+        event = (TOPIC, EventId(bytes([number]) * 32), DEVICE, number)
+        writer.write(AUTHOR, Record(Kind.PUBLISHED, *event), BEGIN + 5 + 4 * number)
+        if number == 2:
+            writer.write(READER, Record(Kind.DELIVERED, *event), BEGIN + 14)
+    writer.write(READER, Record(Kind.CONTROL, TOPIC, note=last), BEGIN + 20)
+    writer.write(READER, Record(Kind.OFFLINE), BEGIN + 100)
+    found = [(row.seq, row.fate) for row in Staged(spark, writer.rows).missing(1_000_000).collect()]
+    assert sorted(found) == [(0, "before"), (1, "before"), (3, "lost"), (4, "after")]

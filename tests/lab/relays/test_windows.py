@@ -67,15 +67,16 @@ def messages(spark: SparkSession, made: dict[str, list[tuple[int, str, int]]]) -
 
 
 def test_windows_are_consecutive_messages_and_bounded(spark: SparkSession) -> None:
-    made = chats({"long": 400, "short": 30, "wide": 150, "unsampled": 20})
-    rows = [("long", 3, 400, 5000), ("short", 3, 30, 5000), ("wide", 30, 150, 5000)]
+    made = chats({"long": 400, "short": 30, "broad": 150, "wide": 150, "unsampled": 20})
+    rows = [("long", 3, 400, 5000), ("short", 3, 30, 5000), ("broad", 5, 150, 5000), ("wide", 30, 150, 5000)]
     sampled = sample(profiles(spark, rows), 1, 9)
     found = {
-        row["chat"]: row for row in cut(messages(spark, made), sampled, 1, longest=100, work=120).collect()
+        row["chat"]: row for row in cut(messages(spark, made), sampled, 1, longest=35, work=120).collect()
     }
     assert {chat: len(row["said"]) for chat, row in found.items()} == {
-        "long": 40,
+        "long": 35,
         "short": 30,
+        "broad": 24,
         "wide": FEWEST,
     }
     for chat, row in found.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linnet.lab.studies.content.figures import SIMULATED, figures
+from linnet.lab.studies.content.figures import OF_A_PROCESS, SIMULATED, figures
 from linnet.lab.studies.content.view import View
 
 
@@ -35,6 +35,18 @@ def test_stages_stand_beside_what_is_published(view: View) -> None:
 def test_everything_published_is_used(view: View) -> None:
     list(figures(view))
     assert view.published.unused() == []
+
+
+def test_what_must_be_known_to_compare_is_said_beside_each(view: View) -> None:
+    words = dict.fromkeys(("latency", "subscribing"), f"Ours is {SIMULATED}.")
+    words |= dict.fromkeys(("processor", "memory"), OF_A_PROCESS)
+    compared = [
+        (figure.id.removeprefix("stages.").partition(".")[0], figure)
+        for figure in figures(view)
+        if figure.published is not None
+    ]
+    assert {kind for kind, _ in compared} == {*words, "duplicated", "reliability"}
+    assert [figure.id for kind, figure in compared if words.get(kind, "") not in figure.note] == []
 
 
 def test_other_networks_have_figures_of_their_own(view: View) -> None:

@@ -10,7 +10,7 @@ from tests.lab.studies.relays.small_chats import drawn_messages, frame_of
 
 from linnet.lab.bins import NEVER
 from linnet.lab.relays.outcomes import P2P, RELAYS, RETURN_RECEPTION
-from linnet.lab.relays.profile import Filters
+from linnet.lab.relays.profile import Filters, Profile
 from linnet.lab.studies.relays.metrics import (
     ALL,
     FUNNEL,
@@ -21,8 +21,9 @@ from linnet.lab.studies.relays.metrics import (
     profiles,
     read_pool,
 )
-from linnet.lab.studies.relays.run import Attending, outcomes_of
+from linnet.lab.studies.relays.run import PROFILE, Attending, outcomes_of
 from linnet.lab.studies.relays.workload import sent
+from linnet.lab.tables import OUTCOMES
 
 FILTERS = Filters(most_members=4, fewest_messages=8, longest_run_ms=4 * 60_000)
 
@@ -74,6 +75,30 @@ def test_each_chat_passes_so_many_steps(outcomes: DataFrame, told: Outcome) -> N
     assert {row.chat: row.step for row in rows} == steps(told)
     assert len(rows) == len(steps(told))
     assert set(steps(told).values()) >= {1, 2, 6}
+
+
+@pytest.mark.parametrize(
+    ("measure", "passes", "fails", "step"),
+    [
+        ("members", 2, 1, 1),
+        ("longest_pause", 1001, 1000, 1),
+        ("seconds", 1, 0, 2),
+        ("members", 4, 5, 3),
+        ("estimate", 240_000, 240_001, 4),
+        ("messages", 8, 7, 5),
+    ],
+)
+def test_the_last_value_that_passes_a_filter_and_the_first_that_fails(
+    spark: SparkSession, measure: str, passes: int, fails: int, step: int
+) -> None:
+    usual = {**dict.fromkeys(Profile._fields, 1), "members": 3, "messages": 9, "longest_pause": 9999}
+    rows = [
+        (chat, 0, PROFILE, name, [0], [number])
+        for chat, value in (("passes", passes), ("fails", fails))
+        for name, number in (usual | {"seconds": 1, measure: value}).items()
+    ]
+    found = profiles(spark.createDataFrame(rows, OUTCOMES.columns), FILTERS).collect()
+    assert {row.chat: row.step for row in found} == {"passes": len(FUNNEL), "fails": step}
 
 
 def test_the_funnel_counts_what_is_left(outcomes: DataFrame, told: Outcome) -> None:
