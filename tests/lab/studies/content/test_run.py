@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Iterable
 
+import pytest
+from msgspec.structs import replace
+
+from linnet.lab.studies.content import run
 from linnet.lab.studies.content.run import (
     DUPLICATED,
     EXPECTED,
@@ -14,13 +18,15 @@ from linnet.lab.studies.content.run import (
     MISSING,
     PROCESSOR,
     SUBSCRIBING,
+    UNASKED,
     Meter,
     deliveries,
     measure,
     to_arrow,
 )
 from linnet.lab.studies.content.workload import Case
-from linnet.sim.content.scenario import ContentScenario, run_content
+from linnet.sim.content.rounds import RoundReport, run_rounds
+from linnet.sim.content.scenario import ContentReport, ContentScenario, run_content
 from linnet.trace.columns import ColumnTrace
 from linnet.trace.records import Row
 
@@ -29,6 +35,24 @@ CASE = Case("normal", "base-reliable", 20, 2, 0, 7)
 
 def row(time: float, node: bytes, kind: str, event: bytes | None, hops: int | None = None) -> Row:
     return Row(time, node, 0, kind, None, event, None, None, 1, None, hops, None, None, None)
+
+
+def test_what_is_missing_double_or_unasked_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No run in small goes wrong by itself."""
+
+    def worsened(report: ContentReport) -> ContentReport:
+        return replace(report, missing=3, duplicates_share=2 / report.expected, false_positives=4)
+
+    def worse(rounds: Iterable[RoundReport]) -> list[RoundReport]:
+        return [replace(report, missing=3, duplicated=2, unasked=4) for report in rounds]
+
+    monkeypatch.setattr(run, "run_content", lambda *given: worsened(run_content(*given)))
+    monkeypatch.setattr(run, "run_rounds", lambda *given: worse(run_rounds(*given)))
+    for case, stages in ((CASE, {0}), (Case("replication", "base-reliable", 15, 1, 0, 7), {1, 2, 3, 4})):
+        found = {(stage, metric): value for stage, metric, value, _ in measure(case)}
+        assert {stage for stage, _ in found} == stages
+        for stage in stages:
+            assert [found[stage, metric] for metric in (MISSING, DUPLICATED, UNASKED)] == [3, 2, 4]
 
 
 def test_latency_is_from_birth_to_the_first_time_at_each_node() -> None:
@@ -87,3 +111,5 @@ def test_stages_are_measured_one_by_one() -> None:
         assert found[PROCESSOR] > 0
         assert found[SUBSCRIBING] > 0
         assert found[MESSAGES] > 0
+        assert MEMORY in found
+        assert LATENCY in found

@@ -44,6 +44,9 @@ def test_a_study_runs_once_and_resumes(
     again = study(Workshop(spark, tmp_path, said.append), TINY)
     assert said == ["report"]
     assert again.figures == report.figures
+    said.clear()
+    study(Workshop(spark, tmp_path, said.append), replace(TINY, seed=TINY.seed + 1))
+    assert said == [*STAGES, "report"], "another seed is another study"
 
 
 def test_wrong_parameters_are_told_before_any_stage(spark: SparkSession, tmp_path: Path) -> None:
