@@ -9,12 +9,15 @@ from random import Random
 import pytest
 from tests.rooms.bench import Bench
 
+from linnet.core.effects import SetTimer
 from linnet.core.ids import EventId
+from linnet.core.inputs import TimerFired
 from linnet.event.event import Verified
 from linnet.identity.cards import issue_card, revoke
 from linnet.identity.keys import SigningKey
 from linnet.peer.config import Identity
 from linnet.rooms.config import RoomsConfig
+from linnet.rooms.event_checks import PATIENCE, WithheldDue
 from linnet.rooms.event_types import REVOCATION, Revoked, body_of
 from linnet.sim.seeded_random import SeededEntropy
 
@@ -208,3 +211,36 @@ def test_a_withheld_event_costs_those_that_wait_nothing(monkeypatch: pytest.Monk
     monkeypatch.setattr(order, "awaited_by", awaited_by)
     bench.bring("eve", *reversed(chain[1:]))
     assert sum(walked) < 10 * len(chain)
+
+
+def test_a_revocation_whose_causes_are_made_up_stops_nobody() -> None:
+    """A member may revoke a device of its own and name a cause that does not exist."""
+    bench = Stolen(known_to_bob=False)
+    device = bench.who("phone").card.device
+    nothing, body = (EventId(b"?" * 32),), bench.word.events[0].body
+    word = bench.forge("cid", REVOCATION, device.hex(), body, deps=nothing, height=99)
+    bench.bring("eve", word, bench.stolen, bench.reply)
+    after = [bench.forge("dan", deps=(bench.reply.head,)) for _ in range(3)]
+    bench.bring("eve", *after)
+    assert not any(bench.room.dag.knows(each.head) for each in (bench.stolen, bench.reply, *after))
+    timers = [each for each in bench.effects if isinstance(each, SetTimer)]
+    timers = [each for each in timers if each.timer == WithheldDue(bench.id)]
+    assert [each.delay for each in timers] == [PATIENCE]
+    bench.now += PATIENCE
+    bench.do(TimerFired(WithheldDue(bench.id)))
+    assert all(map(bench.shows, (bench.stolen, bench.reply, *after)))
+    # From then on nothing of that device waits.
+    late = bench.forge("phone", deps=(after[-1].head,), control=bench.stolen.events[0].tail.control)
+    bench.bring("eve", late)
+    assert bench.room.dag.knows(late.head)
+
+
+def test_events_wait_for_a_revocation_that_comes_later_as_long_as_for_the_first() -> None:
+    bench = Stolen(known_to_bob=False)
+    bench.bring("eve", bench.word, bench.stolen)
+    bench.now += PATIENCE - 1.0
+    bench.do(TimerFired(WithheldDue(bench.id)))
+    assert not bench.room.dag.knows(bench.stolen.head), "the timer was early"
+    bench.bring("eve", bench.first, bench.second)
+    assert bench.room.dag.knows(bench.stolen.head)
+    assert not bench.shows(bench.stolen)

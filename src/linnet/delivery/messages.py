@@ -64,8 +64,9 @@ class ChainPlace(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tru
 Places = Annotated[tuple[ChainPlace, ...], Meta(max_length=CHAINS_PER_MESSAGE)]
 
 
-_CHAINS_AT_ONE_COST = 32
-"""Chains that a peer may claim at the cost of one message: each takes about as long as a small message."""
+_CHAINS_AT_ONE_COST = 64
+"""Chains that a peer may claim at the cost of one message. With fewer, a node that greets in a thousand
+topics at once would be cut; with more, a peer that does nothing else could keep a node busy."""
 
 
 class Heads(Message, frozen=True, tag=31):

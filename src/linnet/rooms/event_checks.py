@@ -11,8 +11,9 @@ event, through causes that are still on their way. Such a control event takes no
 place, even if others that name it as a control head have theirs. An early control event is judged once more
 when it takes its place: it is shown only then, and more may be known.
 
-While the revocation of a device is early, events of that device wait for it, unless it waits for them.
-Otherwise somebody who joins later would be shown or spared a thief's message by the order of arrival.
+When the revocation of a device has come early, events of that device wait for it a few seconds, unless it
+waits for them. Its causes are on the way then; otherwise the order of arrival would decide whether somebody
+who joins later is shown a thief's message. They wait no longer: the causes may be lost, or made up.
 """
 
 from __future__ import annotations
@@ -31,8 +32,16 @@ from linnet.rooms.auth.room_state import Fact, StateKey, View, fact_of, revocati
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.event_positions import Arrival, Placed, Places, Verdict, causes_of
 from linnet.rooms.event_types import CONTROL_KINDS, GROUP, RELAY, REVOCATION, Relay
+from linnet.rooms.messages import RoomTimer
 from linnet.rooms.room_store import SOFT
 from linnet.trace.records import Kind, Record
+
+PATIENCE = 5.0
+"""Seconds after an early revocation in which events of its device wait for it: a few round trips."""
+
+
+class WithheldDue(RoomTimer, frozen=True, gc=False):
+    """Events of a revoked device have waited long enough for the revocation."""
 
 
 class Intake:
@@ -55,6 +64,8 @@ class Intake:
         """The events that wait for all that they refer to."""
         self._lane = Lane(order)
         self.failure = SoftFailure(control, places, config)
+        self._early_since: dict[EventId, float] = {}
+        """When each early revocation came here."""
         self._withheld: dict[EventId, list[EventId]] = {}
         """Events of revoked devices, with the early revocations that they wait for."""
         self.rejected = self.soft_failed = 0
@@ -186,9 +197,9 @@ class Intake:
             if self._dag.satisfies(done):
                 line += self.order.settle(done)
             if not lane and not line:
-                line += self._early(judged, placed)
+                line += self._early(judged, now, placed)
 
-    def _early(self, judged: list[Arrival], placed: list[Placed]) -> list[Arrival]:
+    def _early(self, judged: list[Arrival], now: float, placed: list[Placed]) -> list[Arrival]:
         """Keep control events that count and have no place; return the events that need not wait for them.
 
         Events that only name an early control event as a head go on; otherwise a control event with a
@@ -198,6 +209,8 @@ class Intake:
         judged.clear()
         for arrival in early:
             self.places.keep_early(arrival)
+            if arrival.event.kind == REVOCATION:
+                self._early_since[arrival.event.id] = now
             placed.append(Placed(arrival, Verdict.EARLY, None, False, None))
         return [each for arrival in early for each in self._spared(arrival.event.id)]
 
@@ -278,6 +291,7 @@ class Intake:
         revoked = (REVOCATION, revocation_key(event.author, event.device))
         early = [each for each in places.early if self._control.knows(each)]
         words = [each for each in early if self._control.fact(each).place == revoked]
+        words = [word for word in words if 0.0 <= now - self._early_since.get(word, -PATIENCE) < PATIENCE]
         words = [word for word in words if event.id not in self.order.awaited_by(word)]
         # In a full waiting room all that builds on it would be lost with it, for ever if the room stays full.
         if not words or not self.order.fits(words, arrival.size):
@@ -285,8 +299,25 @@ class Intake:
         offered, _ = self.order.offer(event.id, words, arrival.size, arrival, arrival.source, now)
         if offered is not Offered.WAITING:
             return False  # The revocation was given up before it came: nothing can wait for it.
+        if not self._withheld:
+            self._out.set_timer(PATIENCE, WithheldDue(self._control.room))
         self._withheld[event.id] = words
         return True
+
+    def end_waiting(self, now: float) -> list[Placed]:
+        """Let withheld events wait no longer; return the events placed now."""
+        withheld, self._withheld = self._withheld, {}
+        released: list[Arrival] = []
+        for id, words in withheld.items():
+            for word in words:
+                released += self.order.spare(id, word)
+        early = self._early_since
+        self._early_since = {word: at for word, at in early.items() if word in self.places.early}
+        placed: list[Placed] = []
+        self._work([], released, now, placed)
+        if self._withheld:  # for a revocation that came since
+            self._out.set_timer(PATIENCE, WithheldDue(self._control.room))
+        return placed
 
     def _release(self, new: EventId) -> list[Arrival]:
         """Return the withheld events on which a revocation builds after all, as this waiting event shows.

@@ -35,6 +35,7 @@ from linnet.rooms.encryption.group_maintenance import (
     ParkedDue,
     TurnDue,
 )
+from linnet.rooms.event_checks import WithheldDue
 from linnet.rooms.guests import reject_on_local_network, reject_unknown_room
 from linnet.rooms.handshake import AnnounceDue
 from linnet.rooms.head_sync import SyncDue
@@ -406,6 +407,10 @@ class Rooms(Part):
     end_fetch = when_due(FetchDue, lambda room, timer, now: room.chunks.end_request(timer.request, now))
     offer_again = when_due(
         OfferDue, lambda room, timer, now: room.chunks.offers.handle_timeout(timer.relay, now)
+    )
+
+    judge_withheld = when_due(
+        WithheldDue, lambda room, _, now: room.passing.pass_on(room.intake.end_waiting(now), now)
     )
 
     @on_timer(RecoveryDue)
