@@ -251,6 +251,18 @@ async def test_a_probe_leaves_no_trace(scheme: str) -> None:
         assert large.records == [Record(Kind.LINK_UP, peer=small.peer)]
 
 
+async def test_a_tracker_tries_itself_as_it_tries_others() -> None:
+    """It may be a node of the streams that it tracks, and has no link to itself."""
+    async with LiveNode(SMALL, config=NetConfig(dial_timeout=0.5)) as small:
+        small.act(Probe(small.peer, small.hints))
+        assert await small.happens(Probed) == Probed(small.peer, None)
+        free = LiveNode(LARGE)
+        free.listeners[0].close()
+        small.inputs.clear()
+        small.act(Probe(small.peer, free.hints))
+        assert await small.happens(Probed) == Probed(small.peer, Reason.UNREACHABLE)
+
+
 async def test_a_refused_handshake_is_read_by_the_dialler() -> None:
     async with LiveNode(SMALL) as node:
         channel = await raw_stream(node.hints[0], node.peer, LARGE)

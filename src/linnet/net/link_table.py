@@ -269,6 +269,8 @@ class LinkTable:
 
         def may_try(place: str) -> bool:
             link = self._links.get(peer)
+            if peer == self._own:
+                return True  # We are our own tracker.
             # A peer that has left has no address that it could be tried at, and nobody waits for the answer.
             return link is not None and self._probes.may_try(
                 peer, link.connection.remote_address, place, loop.time()
