@@ -224,6 +224,7 @@ def test_proofs_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert kept.keep(fork)
     other = [signed(EVE, 0, body, stream="sport").unit for body in (b"x", b"y")]
     assert not kept.keep(Fork(other[0], other[1], EVE.card))
+    assert kept.knows(topic_of("sport"), EVE.author, EVE.card.device), "it is told once all the same"
     again = Forks(cells)
     assert again.knows(TOPIC, EVE.author, EVE.card.device)
     assert not again.knows(topic_of("sport"), EVE.author, EVE.card.device)
@@ -240,6 +241,7 @@ def test_a_proof_that_is_too_large_is_told_here_alone() -> None:
     heard = [message for messages in scene.village.heard.values() for _, message in messages]
     assert not any(isinstance(message, Fork) for message in heard)
     assert any(scene.forked(name) for name in scene.readers)
+    assert all(len(scene.forked(name)) <= 1 for name in scene.readers), "each is told once"
     unit = signed(EVE, 0, body + b"1").unit
     scene.say("p2", Fork(unit, signed(EVE, 0, body + b"2").unit, EVE.card), name="bearer")
     scene.village.run(5)

@@ -106,23 +106,34 @@ def told_fork(one: Verified, other: Verified) -> Forked:
     return Forked(a.topic, a.author, a.device, number)
 
 
+def fork_bytes(fork: Fork) -> int:
+    """Return the approximate size of a proof."""
+    return unit_bytes(fork.first) + unit_bytes(fork.second)
+
+
 class Forks:
     """The proofs that this node has kept."""
 
     def __init__(self, cells: Cells) -> None:
         self._cells = cells
         self._known: dict[bytes, None] = {key: None for key, _ in cells.scan(_CELLS)}
+        self._told: dict[bytes, None] = {}
+        """Forks without a kept proof, the latest last, so that each is told once."""
 
     def knows(self, topic: TopicId, author: AuthorId, device: DeviceId) -> bool:
-        """Return whether a proof against a device in a topic is here."""
-        return topic + author + device in self._known
+        """Return whether a fork of a device in a topic is noted already."""
+        key = topic + author + device
+        return key in self._known or key in self._told
 
     def keep(self, fork: Fork) -> bool:
-        """Keep a checked proof; return whether there is room for it."""
+        """Note a checked fork; return whether its proof is kept, or else too large or one too many."""
         unit = fork.first
-        if len(self._known) >= MAX_FORKS:
-            return False
         key = unit.topic + unit.author + unit.device
+        if fork_bytes(fork) > FORK_BYTES or len(self._known) >= MAX_FORKS:
+            self._told[key] = None
+            if len(self._told) > MAX_FORKS:
+                del self._told[next(iter(self._told))]
+            return False
         self._known[key] = None
         self._cells.put(_CELLS, key, _encode(fork))
         return True

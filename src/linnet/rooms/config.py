@@ -160,3 +160,12 @@ class RoomsConfig(Struct, frozen=True):
     to be added anew when it comes back."""
     key_pending: int = 1_000
     """Encrypted rooms: key changes that a device may lack; with more it is removed likewise."""
+
+
+REFUSALS = 5
+"""Refusals of a relay in a row after which the pause before it is asked again grows no more."""
+
+
+def pause_after(refusals: int, relay_retry: float) -> float:
+    """Return the seconds until a relay is asked again that refused so often in a row; 0: it was away."""
+    return relay_retry * 2.0 ** max(0, min(refusals, REFUSALS) - 1)

@@ -140,7 +140,7 @@ class Application:
         if not due:
             raise InvalidEvent(Reason.FORKED_CHAIN, "our own chain does not go on where it ended")
         stream.flood.distinct += 1
-        stream.forking.recent.add(verified)
+        stream.forks.recent.add(verified)
         position = stream.archive.keep(verified, now)
         record = unit_record(Kind.PUBLISHED, verified)
         # Events for nodes are handed to no application: a search for their deliveries must know that.

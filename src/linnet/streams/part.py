@@ -291,7 +291,7 @@ class Streams(Part):
     def handle_fork(self, peer: PeerId, message: Fork, now: float) -> None:
         """Take in a proof against a device that speaks in a stream."""
         if (stream := self._find(message.topic, peer)) is not None:
-            stream.forking.handle_fork(peer, message)
+            stream.forks.handle_fork(peer, message)
 
     @on_message(Resend)
     def handle_resend(self, peer: PeerId, message: Resend, now: float) -> None:

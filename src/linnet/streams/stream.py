@@ -23,7 +23,7 @@ from linnet.identity.cards import Card, Revocation
 from linnet.machine.outbox import Outbox, Promises
 from linnet.streams.announcements import Anchor, Announcements, Due
 from linnet.streams.config import StorageRule
-from linnet.streams.forking import Forking
+from linnet.streams.fork_detection import ForkDetection
 from linnet.streams.ingest import Governance, Ingest
 from linnet.streams.messages import PolicyIs
 from linnet.streams.publisher import Publisher
@@ -78,7 +78,7 @@ class Stream:
             out,
             self.readers,
         )
-        self.forking = Forking(self.topic, context, self.flood, self.readers, out)
+        self.forks = ForkDetection(self.topic, context, self.flood, self.readers, out)
         self.due = Due(self.ingest, self.archive, self.readers, self.announcements)
         self.anchor = Anchor(self.topic, context, out)
         self.ingest.restore_own()
@@ -98,7 +98,7 @@ class Stream:
         unit = data.unit
         beyond = self.flood.heard(peer)
         if self.ingest.is_duplicate(unit):
-            if self.forking.is_other(unit):
+            if self.forks.is_other(unit):
                 self._examine_other(peer, data, now)
             else:
                 self._count_duplicate(peer, unit, data.hops, beyond)
@@ -112,7 +112,7 @@ class Stream:
             chain, due, lost = self.ingest.accept(verified, now, live=True)
         except RemoteError as error:
             self._reject(peer, unit, error)
-            self.forking.compare(verified, card, peer)
+            self.forks.compare(verified, card, peer)
             return
         self._pass_on(verified, card, peer, data, now)
         self._take_in(chain, verified, due, data.hops, now)
@@ -127,7 +127,7 @@ class Stream:
             self._reject(peer, data.unit, error)
             return
         self._count_duplicate(peer, data.unit, data.hops, 0)
-        self.forking.compare(verified, card, peer)
+        self.forks.compare(verified, card, peer)
 
     def _count_duplicate(self, peer: PeerId, unit: Unverified, hops: int, beyond: int) -> None:
         count = len(unit.tails)
@@ -188,7 +188,7 @@ class Stream:
     ) -> None:
         """Read, hand over and write an accepted unit, live or repaired, and look for gaps."""
         has_owner = self.governance.owner is not None
-        self.forking.recent.add(verified)
+        self.forks.recent.add(verified)
         if has_owner:
             if self.governance.read(verified):
                 self.announcements.send_policy(self.flood.neighbors)
@@ -237,7 +237,7 @@ class Stream:
         """Tell a new neighbour how far we know the chains, and the policy."""
         self.flood.up(peer)
         self.announcements.greet_neighbor(peer, self.keeps, now)
-        self.forking.greet_neighbor(peer)
+        self.forks.greet_neighbor(peer)
         self.send_backlog(now)
 
     def handle_neighbor_down(self, peer: PeerId) -> None:

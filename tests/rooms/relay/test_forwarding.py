@@ -175,6 +175,20 @@ def test_who_does_not_serve_the_room_yet_is_asked_again_later() -> None:
     assert sent(scene.up(OTHER)) == [(OTHER, 3, 2)]  # it has greeted
 
 
+def test_a_relay_that_goes_on_refusing_is_sent_events_ever_less() -> None:
+    scene = Scene()
+    scene.targets({OTHER: HINTS})
+    scene.say(1)
+    scene.pump()
+    refused = RelayTaken(scene.room, 1, (), Reason.UNKNOWN_ROOM)
+    pauses = []
+    for number in range(1, 8):
+        effects = scene.taken(replace(refused, request=number))
+        pauses += [each.delay for each in effects if isinstance(each, SetTimer)]
+        scene.fire(OTHER)
+    assert pauses == [15.0, 30.0, 60.0, 120.0, 240.0, 240.0, 240.0]
+
+
 def test_what_it_refuses_is_recorded_and_left() -> None:
     scene = Scene()
     scene.targets({OTHER: HINTS})

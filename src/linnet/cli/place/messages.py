@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from linnet.cli.exits import ExitCode, Failure
-from linnet.cli.moments import clock_text
+from linnet.cli.moments import utc_text
 from linnet.cli.options import Options, PatienceOption, TimeoutOption, with_examples
 from linnet.cli.output import plain, say, say_json, size_text, warn
 from linnet.cli.place.door import NOBODY
@@ -415,4 +415,4 @@ def receipts(place: PlaceArgument, message: Number = None, *, session: Session) 
 
 
 def _when(at_ms: int | None) -> str:
-    return "-" if at_ms is None else clock_text(at_ms / 1000)
+    return "-" if at_ms is None else utc_text(at_ms / 1000)

@@ -19,6 +19,7 @@ from linnet.event.event import Unverified
 from linnet.event.signing import recall_unit
 from linnet.machine.outbox import Outbox
 from linnet.rooms.commands import RelayStatus
+from linnet.rooms.config import pause_after
 from linnet.rooms.messages import RelayForward, RelayOutcome, RelayTaken, RoomTimer
 from linnet.rooms.relay.event_cache import EventCache
 from linnet.rooms.relay.mailbox import Pages
@@ -52,6 +53,8 @@ class _Lane(Struct):
     tries: int = 0
     paused: bool = False
     """Whether the relay has refused our events for now, to be tried again later."""
+    refusals: int = 0
+    """How often it refused them in a row."""
 
 
 class Forwarding:
@@ -152,10 +155,13 @@ class Forwarding:
             # It does not serve the room yet, or does not know us yet. The events wait here.
             lane.unanswered = {}
             lane.paused = True
+            lane.refusals += 1
             record = Record(Kind.REJECTED, self._cache.room, peer=peer, reason=taken.reason, note="forward")
             self._out.record(record)
-            self._out.set_timer(self._retry, ForwardDue(self._cache.room, peer))
+            pause = pause_after(lane.refusals, self._retry)
+            self._out.set_timer(pause, ForwardDue(self._cache.room, peer))
             return
+        lane.refusals = 0
         for outcome in taken.outcomes:
             unit = lane.unanswered.pop(outcome.event, None)
             if unit is not None:

@@ -18,7 +18,7 @@ from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.machine.outbox import Outbox
 from linnet.rooms.commands import RelayStatus
-from linnet.rooms.config import RoomsConfig
+from linnet.rooms.config import REFUSALS, RoomsConfig, pause_after
 from linnet.rooms.messages import RelayCursor, RelayInfo, RelayTaken, ResyncPage, RoomTimer
 from linnet.rooms.relay_client.relay_session import (
     Behind,
@@ -47,9 +47,6 @@ _BY_STATE = (
 
 _SHOWS_WHY = (Reason.BANNED, Reason.NOT_A_MEMBER, Reason.NOT_INVITED)
 """Refusals that tell us we were removed: we ask the relay for the event that did it, over this link."""
-
-_DOUBLINGS = 5
-"""A relay that goes on refusing is asked ever later; after so many refusals the pause grows no more."""
 
 _HINTS = 8
 """The most addresses of a relay that are tried: as many as a contact has."""
@@ -403,7 +400,7 @@ class RelayClient:
     def _retry_wait(self, peer: PeerId, now: float) -> float:
         """Return the seconds until a relay may be tried again; 0: now."""
         at = self._relays[peer].retry_at
-        longest = self._config.relay_retry * 2 ** (_DOUBLINGS - 1)
+        longest = pause_after(REFUSALS, self._config.relay_retry)
         if at is None or at - now > longest:  # The clock was put back since.
             return 0.0
         return max(0.0, at - now)
@@ -454,8 +451,8 @@ class RelayClient:
             note = "relay passed over"
             self._out.record(Record(Kind.CONTROL, self._room, peer=peer, reason=reason, note=note))
         # Only a link's own back-off bounds the dials to a relay that is away; who refuses us is asked less.
-        relay.refusals = min(relay.refusals + 1, _DOUBLINGS) if peer in self._links else 0
-        relay.retry_at = now + self._config.relay_retry * 2 ** max(0, relay.refusals - 1)
+        relay.refusals = relay.refusals + 1 if peer in self._links else 0
+        relay.retry_at = now + pause_after(relay.refusals, self._config.relay_retry)
         relay.failure = reason
         self.choose(now)
 

@@ -6,8 +6,8 @@ from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.context import Context
-from linnet.delivery.flood import Flood, unit_bytes
-from linnet.delivery.forks import FORK_BYTES, RecentUnits, told_fork
+from linnet.delivery.flood import Flood
+from linnet.delivery.forks import FORK_BYTES, RecentUnits, fork_bytes, told_fork
 from linnet.delivery.items import Forked
 from linnet.delivery.messages import Fork
 from linnet.event.event import Unverified, Verified
@@ -17,7 +17,7 @@ from linnet.streams.subscribe import Readers
 from linnet.trace.records import Kind, Record
 
 
-class Forking:
+class ForkDetection:
     """The forks of one stream, as far as they are known here."""
 
     def __init__(self, topic: TopicId, context: Context, flood: Flood, readers: Readers, out: Outbox) -> None:
@@ -48,7 +48,7 @@ class Forking:
         if self._context.forks.knows(self._topic, unit.author, unit.device):
             return
         try:
-            if _size(fork) > FORK_BYTES:
+            if fork_bytes(fork) > FORK_BYTES:
                 raise RemoteError(Reason.TOO_LARGE, "the proof of a fork")
             # History: neither the dates of the card nor a revocation make a fork undone.
             first, card = self._context.check(fork.first, fork.card, None)
@@ -66,7 +66,7 @@ class Forking:
             self._out.send(peer, fork)
 
     def _note(self, fork: Fork, told: Forked, source: PeerId | None) -> None:
-        is_kept = _size(fork) <= FORK_BYTES and self._context.forks.keep(fork)
+        is_kept = self._context.forks.keep(fork)
         note = "two events with one number" + ("" if is_kept else "; there is no room for the proof")
         place = (self._topic, None, told.device, told.number)
         self._out.record(Record(Kind.REJECTED, *place, peer=source, reason=Reason.EQUIVOCATION, note=note))
@@ -75,7 +75,3 @@ class Forking:
             for peer in self._flood.neighbors:
                 if peer != source:
                     self._out.committed.send(peer, fork)
-
-
-def _size(fork: Fork) -> int:
-    return unit_bytes(fork.first) + unit_bytes(fork.second)
