@@ -11,11 +11,21 @@ from typing import Any, TypeAlias, assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
+from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.items import CaughtUp, Ended, Forked, Inserted, Item, Missed, Overdue, Unreadable
+from linnet.delivery.items import (
+    CaughtUp,
+    Ended,
+    Forked,
+    Inserted,
+    Item,
+    Missed,
+    Overdue,
+    RelayFaulty,
+    Unreadable,
+)
 from linnet.event.event import Event, Tail
-from linnet.identity.text import Sort, event_text, from_text, person_text, topic_text
+from linnet.identity.text import Sort, device_text, event_text, from_text, person_text, topic_text
 
 
 class Alarm(StrEnum):
@@ -124,6 +134,17 @@ class OverdueView(Struct, frozen=True, tag="overdue"):
     people: tuple[str, ...]
 
 
+class RelayFaultyView(Struct, frozen=True, tag="relay_faulty"):
+    """Rooms: two signed statements of a relay contradict each other, which everybody can check."""
+
+    relay: str
+    reason: str
+    """`withheld`: it hides an event that it had signed to have taken. `equivocation`: it signed two
+    histories. `lost`: it went on from an older state; a restored copy of its store does that too."""
+    event: str | None
+    """The event that is withheld."""
+
+
 class WarningView(Struct, frozen=True, tag="warning", omit_defaults=True):
     """Rooms: a person may not be who they seem to be. Sent once; it is not an item to be consumed."""
 
@@ -144,6 +165,7 @@ ItemView: TypeAlias = (
     | ForkedView
     | CaughtUpView
     | OverdueView
+    | RelayFaultyView
     | InsertedView
     | EndedView
     | SubscribedView
@@ -178,6 +200,9 @@ def item_view(item: Item) -> ItemView:
         case Overdue(_, event, people):
             names = tuple(map(person_text, people))
             return OverdueView(event_text(event), names)
+        case RelayFaulty(_, relay, reason, event):
+            shown = None if event is None else event_text(event)
+            return RelayFaultyView(device_text(relay), reason.value, shown)
         case Ended(reason):
             return EndedView(_reason_text(reason))
         case _:
@@ -231,6 +256,10 @@ def item_of(view: ItemView) -> Item | None:
         case OverdueView(event=told, people=people):
             names = tuple(AuthorId(from_text(Sort.PERSON, person)) for person in people)
             return Overdue(TopicId(b""), EventId(from_text(Sort.EVENT, told)), names)
+        case RelayFaultyView(relay, why, shown):
+            withheld = None if shown is None else EventId(from_text(Sort.EVENT, shown))
+            peer = PeerId(from_text(Sort.DEVICE, relay))
+            return RelayFaulty(TopicId(b""), peer, Reason(why), withheld)
         case InsertedView(event=told, before=before):
             ids = (EventId(from_text(Sort.EVENT, each)) for each in (told, before))
             return Inserted(TopicId(b""), *ids)

@@ -26,13 +26,14 @@ from linnet.api.items import (
     ItemView,
     MissedView,
     OverdueView,
+    RelayFaultyView,
     SubscribedView,
     WarningView,
 )
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.moments import clock_text
 from linnet.cli.output import counted, json_text, plain, say, say_json, say_raw, size_text, warn
-from linnet.cli.room.words import alarm_text
+from linnet.cli.room.words import warning_text
 from linnet.core.errors import LinnetError
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Consumed
@@ -245,8 +246,8 @@ class EventPrinter(ItemPrinter[ItemView]):
                 self._began(number)
                 if self._consumer is not None:
                     self._beside(item, "resumed" if resumed else "new durable subscription")
-            case WarningView():
-                self._beside(item, alarm_text(item))
+            case WarningView() | RelayFaultyView():
+                self._beside(item, warning_text(item))
             case HeartbeatView():
                 pass
             case _:

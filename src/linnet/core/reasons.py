@@ -43,6 +43,7 @@ class Reason(StrEnum):
     NOT_A_RELAY = "not_a_relay"
     REPEATED_NONCE = "repeated_nonce"
     DUPLICATE = "duplicate"
+    WITHHELD = "withheld"
 
     # A peer of an overlay without trackers is not believed.
     IMPLAUSIBLE_FILTER = "implausible_filter"

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
+from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Damage
 from linnet.event.event import Event
@@ -68,6 +68,18 @@ class Overdue(Struct, frozen=True, gc=False):
     people: tuple[AuthorId, ...]
 
 
+class RelayFaulty(Struct, frozen=True, gc=False):
+    """Two signed statements of a relay of the room contradict each other, which everybody can check."""
+
+    topic: TopicId
+    relay: PeerId
+    reason: Reason
+    """``withheld``: it hides an event that it had signed to have taken. ``equivocation``: it signed two
+    histories. ``lost``: it went on from an older state; a restored copy of its store does that too."""
+    event: EventId | None
+    """The event that is withheld."""
+
+
 class Inserted(Struct, frozen=True, gc=False):
     """The next event handed over arrived late and belongs before one that was handed over already."""
 
@@ -90,4 +102,4 @@ class Unreadable(Struct, frozen=True, gc=False):
     """The person who took it back."""
 
 
-Item: TypeAlias = Event | Unreadable | Inserted | Missed | Forked | CaughtUp | Overdue | Ended
+Item: TypeAlias = Event | Unreadable | Inserted | Missed | Forked | CaughtUp | Overdue | RelayFaulty | Ended

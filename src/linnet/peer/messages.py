@@ -3,7 +3,8 @@
 Tags: 0 `Hello`, 1 to 9 the link itself, 10 to 18 overlay, 19 to 29 and 80 overlays without trackers, 30 to 39
 delivery, 40 to 44 streams, 50 to 79 rooms, 81 to 89 edge, 90 to 109 places, 110 to 119 names, 120 to 129 the
 hash table over the network, 130 to 149 content, 150 to 169 its groups, 170 to 179 whereabouts of devices; the
-proofs of forks 180; the next protocol takes 181. Protocols that a program adds begin at 1000.
+proofs of forks 180, comparisons of what relays signed 195 to 197. Protocols that a program adds begin at
+1000.
 """
 
 from __future__ import annotations

@@ -220,6 +220,17 @@ class RelayStatus(Struct, frozen=True, gc=False):
     load: float | None
     """The share of its capacity that is in use, as the relay reports."""
     failure: Reason | None
+    signs: bool = False
+    """Whether this member has signed statements of it: then it can be proved if it withholds."""
+    anew: int = 0
+    """How often it began anew since this node started, and so owes nothing of what it signed before."""
+    fault: Reason | None = None
+    """What is proved against it: ``withheld``, ``equivocation``; or ``lost``, which is told and proves no
+    lie."""
+    fault_event: EventId | None = None
+    """The event that it withholds."""
+    fault_at: float | None = None
+    """When this member learned of it."""
 
 
 class RoomStatus(Struct, frozen=True, gc=False):

@@ -371,6 +371,10 @@ class Taking:
         event = arrival.event
         whose = (self._room, event.id, event.device, event.seq)
         self._out.record(Record(Kind.RECEIVED, *whose, peer=source, hops=hops, note=event.kind))
+        if event.kind != GROUP:  # A relay lets operations on keys go, and names none.
+            parts = self._parts
+            relay = source if parts.control.view().is_relay(source) else None
+            parts.evidence.note_event(event.id, event.author, parts.relays.up, relay, now)
         self._passing.pass_on(self._parts.intake.take(arrival, now), now)
 
     def heeds(self, source: PeerId) -> bool:

@@ -76,6 +76,8 @@ class Guest(Struct):
     events: int = 0
     greeted: bool = False
     """Whether we have greeted it on this link."""
+    compares: bool = False
+    """Whether it understands questions about what relays have signed."""
 
     @property
     def person(self) -> AuthorId:
@@ -112,6 +114,7 @@ class Guests:
             guest = self.by_peer[peer] = Guest(greet.card, is_relay)
         guest.card, guest.relay = greet.card, is_relay
         guest.heads, guest.control, guest.events = greet.heads, greet.control, greet.events
+        guest.compares = greet.compares and not is_relay
         return guest
 
     def _wait(self, peer: PeerId, greet: Greet) -> None:

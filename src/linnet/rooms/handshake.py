@@ -40,7 +40,7 @@ class Handshake:
         contacts = parts.neighbors.contacts(_CONTACTS)
         heads, control = parts.sync.heads, parts.control.heads[:HEADS]
         card, listens, events = parts.context.card, parts.listens, len(parts.dag)
-        return Greet(parts.id, card, listens, heads, control, events, False, contacts, None, answer)
+        return Greet(parts.id, card, listens, heads, control, events, False, contacts, None, answer, True)
 
     def greet(self, peer: PeerId, answer: bool) -> None:
         """Send a peer our greeting."""

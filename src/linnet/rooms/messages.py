@@ -1,4 +1,4 @@
-"""The messages between members and relays of a room (tags 50 to 79).
+"""The messages between members and relays of a room (tags 50 to 79 and 195 to 197).
 
 Units that are flooded travel as `linnet.delivery.messages.Data`, as everywhere. The create event is the one
 unit that does not carry its room as topic, so it travels only in pages that name the room.
@@ -17,6 +17,7 @@ from linnet.core.ids import (
     TopicId,
     WireAuthorId,
     WireEventId,
+    WirePeerId,
     WireSignature,
     WireTopicId,
 )
@@ -26,9 +27,15 @@ from linnet.core.timers import Timer
 from linnet.delivery.messages import Cards, CausalMessage, Digest, Units
 from linnet.identity.cards import Card
 from linnet.rooms.invitations import Ticket
+from linnet.rooms.relay_statements import RelayFault, RelayStatement
 
 CHUNK_BYTES = 128 * 1024
 """The most bytes of one piece of an attachment: several fit a frame, and a lost one costs little."""
+
+ASKED = 64
+"""The most events in one question about what a relay took."""
+SHOWN = 4
+"""The most statements in one answer to it."""
 
 HEADS = 256
 """The most heads of a room in one message."""
@@ -75,6 +82,8 @@ class Greet(AboutRoom, frozen=True, tag=50):
     ticket: Ticket | None
     answer: bool
     """Whether it answers a greeting; an answer is not answered."""
+    compares: bool = False
+    """Whether it understands `AskStatements`, `StatementsAre` and `RelayProof`."""
 
 
 class Refused(AboutRoom, frozen=True, tag=51):
@@ -135,6 +144,8 @@ class RelaySend(AboutRoom, frozen=True, tag=60):
     request: Count
     units: Units
     cards: Cards
+    signed: bool = False
+    """Whether a signed statement is wanted with the answer."""
 
 
 class RelayForward(AboutRoom, frozen=True, tag=61):
@@ -164,6 +175,8 @@ class RelayTaken(AboutRoom, frozen=True, tag=62):
     outcomes: Annotated[tuple[RelayOutcome, ...], Meta(max_length=1024)]
     reason: Reason | None
     """Why the request was refused as a whole."""
+    said: RelayStatement | None = None
+    """The relay's signed statement on these events, if it was asked for."""
 
 
 class Resync(AboutRoom, frozen=True, tag=63):
@@ -176,6 +189,8 @@ class Resync(AboutRoom, frozen=True, tag=63):
     follow: bool
     """Whether new events are wanted too, as they come, until the link ends. Their pages carry this
     request's number, and begin once `more` is off."""
+    signed: bool = False
+    """Whether a signed statement is wanted with each page."""
 
 
 class Tombstone(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -205,6 +220,8 @@ class ResyncPage(AboutRoom, frozen=True, tag=64):
     after: RelayCursor | None = None
     """In a page that was pushed: `next` of the page before it to this asker, or the cursor of its request.
     An asker with another cursor has lost a page on the way, and asks again."""
+    said: RelayStatement | None = None
+    """The relay's signed statement on this part of its log, if it was asked for."""
 
 
 class RelayAsk(AboutRoom, frozen=True, tag=65):
@@ -270,9 +287,35 @@ class ChunkTaken(AboutRoom, frozen=True, tag=73):
     """Why it is not kept: ``quota``, ``not_a_member``…; None if it is."""
 
 
+class AskStatements(AboutRoom, frozen=True, tag=195):
+    """Asks a member for signed statements of a relay that say it took one of these events.
+
+    The asker has read this relay, and learned of the events from others only.
+    """
+
+    relay: WirePeerId
+    events: Annotated[tuple[WireEventId, ...], Meta(min_length=1, max_length=ASKED)]
+
+
+class StatementsAre(AboutRoom, frozen=True, tag=196):
+    """The answer to `AskStatements`; it is empty if the member has none."""
+
+    relay: WirePeerId
+    statements: Annotated[tuple[RelayStatement, ...], Meta(max_length=SHOWN)]
+
+
+class RelayProof(AboutRoom, frozen=True, tag=197):
+    """Two statements of a relay that contradict each other. Each member passes them on once."""
+
+    relay: WirePeerId
+    fault: RelayFault
+
+
 ToRelay: TypeAlias = RelaySend | RelayForward | Resync | RelayAsk | RelayInfo
 FromRelay: TypeAlias = RelayTaken | ResyncPage | RelayAnswer
 ChunkMessage: TypeAlias = ChunkWant | ChunkIs | ChunkPut | ChunkTaken
+ComparingMessage: TypeAlias = AskStatements | StatementsAre | RelayProof
+"""Messages between members that compare what relays have signed."""
 RoomTopicMessage: TypeAlias = (
     Greet
     | Refused
@@ -286,6 +329,7 @@ RoomTopicMessage: TypeAlias = (
     | RelayAsk
     | FromRelay
     | ChunkMessage
+    | ComparingMessage
 )
 """Messages about one room."""
 

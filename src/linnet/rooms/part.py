@@ -42,6 +42,7 @@ from linnet.rooms.head_sync import SyncDue
 from linnet.rooms.join import Joins
 from linnet.rooms.messages import (
     AskControl,
+    AskStatements,
     ChunkIs,
     ChunkPut,
     ChunkTaken,
@@ -51,6 +52,7 @@ from linnet.rooms.messages import (
     RelayAsk,
     RelayForward,
     RelayInfo,
+    RelayProof,
     RelaySend,
     RelayTaken,
     Resync,
@@ -58,10 +60,12 @@ from linnet.rooms.messages import (
     RoomReceipt,
     RoomTimer,
     RoomTopicMessage,
+    StatementsAre,
 )
 from linnet.rooms.messages import Refused as RefusedMessage
 from linnet.rooms.receipts import ReceiptDue
 from linnet.rooms.relay.relay import Relay
+from linnet.rooms.relay_client.evidence import CompareDue
 from linnet.rooms.relay_client.relay_client import LingerDue, RelayChoiceDue, RelayLinkDue, RotationDue
 from linnet.rooms.relay_client.relay_session import BatchDue, LookDue, PageDue
 from linnet.rooms.room import DepartureEndDue, DepartureOver, Room, RoomRegistry
@@ -331,6 +335,9 @@ class Rooms(Part):
     )
     handle_relay_taken = in_room(RelayTaken, lambda room, *taken: room.relays.handle_taken(*taken))
     handle_resync_page = in_room(ResyncPage, lambda room, *page: room.relays.handle_page(*page))
+    handle_statements_question = in_room(AskStatements, Room.handle_question)
+    handle_statements = in_room(StatementsAre, Room.handle_statements)
+    handle_relay_proof = in_room(RelayProof, Room.handle_proof)
     handle_chunk_want = in_room(
         ChunkWant,
         lambda room, peer, asked, _: room.chunks.handle_want(peer, asked, peer in room.guests.by_peer),
@@ -403,6 +410,7 @@ class Rooms(Part):
         ParkedDue, lambda room, _, now: room.maintain_group(GroupMaintenance.decline_parked, now)
     )
     take_turn = when_due(TurnDue, lambda room, _, now: room.maintain_group(GroupMaintenance.take_turn, now))
+    compare_relays = when_due(CompareDue, lambda room, _, now: room.compare_relays(now))
     ask_for_chunk = when_due(ChunkDue, lambda room, _, now: room.chunks.handle_timer(now))
     end_fetch = when_due(FetchDue, lambda room, timer, now: room.chunks.end_request(timer.request, now))
     offer_again = when_due(

@@ -15,9 +15,10 @@ from linnet.core.errors import Refused, RemoteError
 from linnet.core.ids import AuthorId, Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Entry, Store
+from linnet.delivery.items import RelayFaulty
 from linnet.delivery.messages import Data
 from linnet.event.event import Verified
-from linnet.event.signing import decode_unit, encode_unit, recall_unit
+from linnet.event.signing import decode_unit, encode_unit, recall_unit, unit_head
 from linnet.identity.text import Sort, to_text
 from linnet.machine.commands import Declined
 from linnet.machine.outbox import Notice
@@ -30,8 +31,17 @@ from linnet.rooms.event_positions import Arrival, Draft
 from linnet.rooms.event_types import MEMBER, RELAY, Member, Membership, body_of, member_key
 from linnet.rooms.handshake import Handshake, HeadAnnouncements
 from linnet.rooms.invitations import Ticket
-from linnet.rooms.messages import Greet, RoomReceipt, RoomTimer, RoomTopicMessage
+from linnet.rooms.messages import (
+    AskStatements,
+    Greet,
+    RelayProof,
+    RoomReceipt,
+    RoomTimer,
+    RoomTopicMessage,
+    StatementsAre,
+)
 from linnet.rooms.messages import Refused as RefusedMessage
+from linnet.rooms.relay_client.evidence import FaultFound, SpreadFault
 from linnet.rooms.relay_client.relay_client import RelayNotice
 from linnet.rooms.relay_client.relay_session import (
     Behind,
@@ -191,6 +201,7 @@ class Room(Parts):
         self.sync.stop()
         self.receipts.stop()
         self.relays.stop()
+        self.evidence.stop()
         self.dismissals.stop()
         self.neighbors.stop(now)
         self.chunks.stop()
@@ -226,6 +237,7 @@ class Room(Parts):
         self.backfill_client.forget_pages(peer)
         self.intake.order.remove_source(peer, now)
         self.sync.handle_link_down(peer)
+        self.evidence.handle_link_down(peer)
         self.neighbors.handle_link_down(peer, now)
         self.relays.handle_link_down(peer, now)
         self.chunks.remove_source(peer, now)
@@ -256,6 +268,8 @@ class Room(Parts):
             guest.greeted = True
             for receipt in self.receipts.all():
                 self.out.committed.send(peer, receipt)
+            if guest.compares:
+                self.evidence.greet(peer, (relay for relay, _ in self.view.relays()))
         if not was_here:
             self.intake.order.add_source(peer, now)
             self.backfill_client.ask_back(peer, now)
@@ -336,13 +350,38 @@ class Room(Parts):
             self.handshake.show_membership(to, heads, now)
             self.handshake.greet(to, answer=False)
 
+    def handle_question(self, peer: PeerId, asked: AskStatements, now: float) -> None:
+        """Show a member what a relay has signed to us."""
+        if peer in self.guests.members:
+            self.evidence.handle_question(peer, asked)
+        else:
+            self.taking.reject_unasked(peer, "AskStatements")
+
+    def handle_statements(self, peer: PeerId, answer: StatementsAre, now: float) -> None:
+        """Compare what a relay has signed to a member with what it has signed to us."""
+        if peer in self.guests.members:
+            self.evidence.handle_answer(peer, answer, now)
+        else:
+            self.taking.reject_unasked(peer, "StatementsAre")
+
+    def handle_proof(self, peer: PeerId, proof: RelayProof, now: float) -> None:
+        """Take in a member's proof against a relay."""
+        if peer in self.guests.members:
+            self.evidence.handle_proof(peer, proof, self.view.is_relay(proof.relay), now)
+        else:
+            self.taking.reject_unasked(peer, "RelayProof")
+
     # Timers.
+
+    def compare_relays(self, now: float) -> None:
+        """Ask members about events that our relays have not shown."""
+        self.evidence.handle_timer(self.guests.by_peer, now)
 
     def handle_deadline(self, seq: int) -> None:
         """Tell subscribers if an event of ours has not arrived everywhere by its deadline."""
         late = self.ledger.handle_deadline(seq)
         if late is not None:
-            self.subscriptions.tell_overdue(late)
+            self.subscriptions.tell_notice(late)
 
     def maintain_group(self, act: Callable[[GroupMaintenance, float], None], now: float) -> None:
         """Maintain the room's group of keys; a refusal undoes the step and is recorded."""
@@ -526,8 +565,22 @@ class RelayNotices:
                 parts.ledger.note_relay_refusal(event, relay, reason, now)
             case Forgot(relay):
                 parts.ledger.note_loss(relay, now)
+            case FaultFound() | SpreadFault():
+                self._tell_fault(notice, now)
             case _:
                 assert_never(notice)
+
+    def _tell_fault(self, notice: FaultFound | SpreadFault, now: float) -> None:
+        """Tell the application of a proof against a relay and use others first, or pass the proof on."""
+        parts = self._parts
+        if isinstance(notice, FaultFound):
+            item = RelayFaulty(parts.id, notice.relay, notice.reason, notice.event)
+            parts.subscriptions.tell_notice(item)
+            parts.relays.choose(now)
+            return
+        for peer, guest in parts.guests.by_peer.items():
+            if guest.compares and peer != notice.source:
+                parts.out.committed.send(peer, notice.proof)
 
     def _take_page(self, page: Page, now: float) -> None:
         self._taking.take(page.units, page.cards, page.relay, now)
@@ -536,6 +589,15 @@ class RelayNotices:
         for gone in page.tombstones:
             self._parts.ledger.note_expiry((gone.event,), page.relay, gone.reason, now)
         parts = self._parts
+        given = {unit_head(unit) for unit in page.units} if page.named else ()
+        hidden = [each for each in page.named if each not in given and not parts.intake.knows(each)]
+        if hidden:
+            note = "a relay names an event as shown that it does not give"
+            whose = (parts.id, hidden[0])
+            parts.out.record(
+                Record(Kind.REJECTED, *whose, peer=page.relay, reason=Reason.WITHHELD, note=note)
+            )
+            parts.relays.handle_withholding(page.relay, now)
         parts.relays.confirm_page(page, parts.control.heads)
         parts.relays.note_silenced(page.relay, parts.control.silenced_at(page.control))
 

@@ -34,6 +34,7 @@ from linnet.rooms.guests import Guests
 from linnet.rooms.head_sync import HeadSync
 from linnet.rooms.member_links import Neighbors
 from linnet.rooms.receipts import Receipts
+from linnet.rooms.relay_client.evidence import Evidence
 from linnet.rooms.relay_client.relay_client import RelayClient
 from linnet.rooms.relay_client.roster import Dismissals, kept_seed
 from linnet.rooms.room_store import RoomMemory
@@ -124,8 +125,17 @@ class Parts:
         )
         if setting.only is not None:
             self.neighbors.nearby = setting.nearby
+        self.evidence = Evidence(room, config, cells, out)
         self.relays = RelayClient(
-            room, context.peer, config, cells, setting.relay_seed, context.links, out, setting.only
+            room,
+            context.peer,
+            config,
+            cells,
+            setting.relay_seed,
+            context.links,
+            out,
+            setting.only,
+            self.evidence,
         )
         self.dismissals = Dismissals(room, cells, config.leave_patience, out, setting.only)
         self.chunks = Chunks(room, cells, config, lambda: self.sources, out)

@@ -22,7 +22,7 @@ from linnet.core.ids import AuthorId, EventId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import EventLog
 from linnet.delivery.context import Context
-from linnet.delivery.items import CaughtUp, Inserted, Item, Overdue, Unreadable
+from linnet.delivery.items import CaughtUp, Inserted, Item, Overdue, RelayFaulty, Unreadable
 from linnet.delivery.subscriptions import Cursor, LogReader, Window
 from linnet.event.event import Event
 from linnet.event.signing import decode_unit, recall_unit
@@ -131,8 +131,8 @@ class RoomSubscriptions:
             if event is not None:
                 reader.reveal(position, event, self._line)
 
-    def tell_overdue(self, item: Overdue) -> None:
-        """Tell all subscriptions that a deadline has passed."""
+    def tell_notice(self, item: Overdue | RelayFaulty) -> None:
+        """Tell all subscriptions that a deadline has passed, or what is proved against a relay."""
         for reader in self._readers.values():
             if reader.window.ended:
                 continue

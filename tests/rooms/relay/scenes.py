@@ -56,6 +56,7 @@ from linnet.rooms.messages import (
     RoomMessage,
 )
 from linnet.rooms.relay.relay import Relay
+from linnet.rooms.relay_statements import RelayStatement
 from linnet.sim.clock import START
 from linnet.sim.seeded_random import SeededEntropy
 from linnet.store.memory import MemoryStore
@@ -178,6 +179,8 @@ class World:
         self.cut: dict[frozenset[PeerId], None] = {}
         """Pairs of relays between which no link is."""
         self._request = 0
+        self.signed = False
+        """Whether people want signed statements with their answers."""
         self.act("ann", MEMBER, member_key(person("ann").author), Member(Membership.JOIN))
         self.act("ann", POWER, "", Power(events={RELAY: 50}, events_default=0, invite=0))
         self.join("ben")
@@ -370,7 +373,9 @@ class World:
         """Give events to a relay; what became of them."""
         self._request += 1
         units = tuple(self.unit(event) for event in events)
-        answers = self.tell(name, who, RelaySend(self.room, self._request, units, self.cards(units)))
+        answers = self.tell(
+            name, who, RelaySend(self.room, self._request, units, self.cards(units), self.signed)
+        )
         taken = [each for each in answers if isinstance(each, RelayTaken)]
         return taken[-1].outcomes if taken else ()
 
@@ -384,9 +389,15 @@ class World:
         follow: bool = False,
     ) -> ResyncPage:
         self._request += 1
-        answers = self.tell(name, who, Resync(self.room, self._request, cursor, limit, follow))
+        answers = self.tell(name, who, Resync(self.room, self._request, cursor, limit, follow, self.signed))
         pages = [each for each in answers if isinstance(each, ResyncPage)]
         return pages[-1]
+
+    def statements(self, *people: str) -> list[RelayStatement]:
+        """The signed statements that people got, in the order in which each of them got them."""
+        said = [each for who in people for each in self.inbox.get(peer_of(who), [])]
+        signed = (each.said for each in said if isinstance(each, RelayTaken | ResyncPage))
+        return [each for each in signed if each is not None]
 
     def want(self, name: str, who: str, *events: Event) -> Given:
         self._request += 1

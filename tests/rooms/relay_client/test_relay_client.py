@@ -118,7 +118,7 @@ class Scene:
 def begun(relay: PeerId, request: int = 1) -> list[Any]:
     return [
         resync_record(relay, "resync"),
-        AfterCommit((Send(relay, Resync(ROOM, request, None, 10, follow=True)),)),
+        AfterCommit((Send(relay, Resync(ROOM, request, None, 10, follow=True, signed=True)),)),
         CancelTimer(tick("look", relay)),
         SetTimer(5.0, tick("answer", relay)),
         GiveUnsent(relay, 10),
@@ -176,7 +176,7 @@ def test_several_can_be_used_at_once_and_each_is_sent_what_is_said() -> None:
     scene.link(B)
     sends = [effect.effects[0] for effect in scene.use.send([parcel(1)]) if isinstance(effect, AfterCommit)]
     sends = [each for each in sends if isinstance(each, Send)]
-    batch = RelaySend(ROOM, 1, (unit(1),), ())
+    batch = RelaySend(ROOM, 1, (unit(1),), (), signed=True)
     assert sends == [Send(A, batch), Send(B, batch)]
 
 
@@ -290,7 +290,7 @@ def test_a_lost_link_is_waited_for_a_little_and_then_the_next_is_used() -> None:
     scene.link(A)
     scene.serve(A)
     assert scene.unlink(A, 1.0) == [*ended(A), SetTimer(5.0, tick("link", A))]
-    asked = AfterCommit((Send(A, Resync(ROOM, 2, cursor(0), 10, follow=True)),))
+    asked = AfterCommit((Send(A, Resync(ROOM, 2, cursor(0), 10, follow=True, signed=True)),))
     assert scene.link(A, 2.0)[1:] == [resync_record(A, "resync"), asked, *begun(A)[2:]]
     assert fire(scene.use, tick("link", A), 6.0) == []
     scene.unlink(A, 7.0)
@@ -330,7 +330,7 @@ def test_a_relay_that_does_not_know_us_is_sent_what_it_lacks_and_asked_again() -
     scene.use.send_to(A, [parcel(1)], 1.0)
     outcome = RelayOutcome(event_id(1), cursor(1), None, ())
     effects = scene.use.handle_taken(A, RelayTaken(ROOM, 1, (outcome,), None), 2.0)
-    assert AfterCommit((Send(A, Resync(ROOM, 2, None, 10, follow=True)),)) in effects
+    assert AfterCommit((Send(A, Resync(ROOM, 2, None, 10, follow=True, signed=True)),)) in effects
     scene.serve(A, 2, 2.0)
     assert scene.use.chosen == (A,)
 
@@ -743,7 +743,7 @@ def test_no_clock_takes_part_in_what_is_asked() -> None:
     scene.link(A, 1e9)
     scene.serve(A, now=1e9)
     scene.unlink(A, 2e9)
-    asked = AfterCommit((Send(A, Resync(ROOM, 2, cursor(0), 10, follow=True)),))
+    asked = AfterCommit((Send(A, Resync(ROOM, 2, cursor(0), 10, follow=True, signed=True)),))
     assert asked in scene.link(A, 5.0)
 
 

@@ -38,7 +38,7 @@ def reading(store: MemoryStore | None = None) -> Driven:
 
 
 def ask(request: int, at: RelayCursor | None) -> list[Any]:
-    resync = Resync(ROOM, request, at, 10, follow=True)
+    resync = Resync(ROOM, request, at, 10, follow=True, signed=True)
     return [ASKED, AfterCommit((Send(RELAY, resync),)), CancelTimer(tick("look", RELAY)), WAIT]
 
 
@@ -124,7 +124,7 @@ def test_a_page_that_does_not_say_where_it_begins_is_handed_over_and_moves_nothi
 
 def test_after_a_while_without_news_it_is_asked_once_more_without_a_record() -> None:
     one = caught_up()
-    resync = AfterCommit((Send(RELAY, Resync(ROOM, 2, cursor(2), 10, follow=True)),))
+    resync = AfterCommit((Send(RELAY, Resync(ROOM, 2, cursor(2), 10, follow=True, signed=True)),))
     assert one.look() == [resync, CancelTimer(tick("look", RELAY)), WAIT]
     assert one.look() == []
     assert read(one, page(2, (), cursor(2))) == [ANSWERED, handed(2)]
@@ -139,7 +139,9 @@ def test_it_is_asked_now_and_then_though_news_never_end() -> None:
     for number in range(3, 9):
         read(one, page(1, (unit(number),), cursor(number), after=cursor(number - 1)))
         assert one.confirm_page(number - 1, ()) == []  # the timer of the last answer runs on
-    assert one.look()[0] == AfterCommit((Send(RELAY, Resync(ROOM, 2, cursor(8), 10, follow=True)),))
+    assert one.look()[0] == AfterCommit(
+        (Send(RELAY, Resync(ROOM, 2, cursor(8), 10, follow=True, signed=True)),)
+    )
     read(one, page(1, (unit(9),), cursor(9), after=cursor(8)))
     read(one, page(2, (unit(9),), cursor(9)))
     assert one.confirm_page(8, ()) == []

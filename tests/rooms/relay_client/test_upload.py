@@ -44,7 +44,7 @@ def answer(one: Driven, taken: RelayTaken) -> tuple[list[Any], Reason | None]:
 
 
 def batch(request: int, *numbers: int, size: int = 10) -> list[Any]:
-    send = RelaySend(ROOM, request, tuple(unit(number, size) for number in numbers), ())
+    send = RelaySend(ROOM, request, tuple(unit(number, size) for number in numbers), (), signed=True)
     sent = [
         Record(Kind.SENT, ROOM, event_id(number), DEVICE, number, peer=RELAY, bytes=size, note="message")
         for number in numbers

@@ -20,6 +20,7 @@ from linnet.api.items import (
     InsertedView,
     ItemView,
     OverdueView,
+    RelayFaultyView,
     SubscribedView,
     WarningView,
 )
@@ -31,7 +32,7 @@ from linnet.cli.output import harmless, json_text, plain, say
 from linnet.cli.printers import LATE
 from linnet.cli.room import ledger
 from linnet.cli.room.arguments import RoomArgument, find_room
-from linnet.cli.room.words import Names, alarm_text, event_line
+from linnet.cli.room.words import Names, alarm_text, event_line, relay_fault_text
 from linnet.cli.running_node import Session
 from linnet.core.errors import LinnetError
 from linnet.core.reasons import Reason
@@ -206,6 +207,8 @@ class Conversation:
             case OverdueView(event, people):
                 names = ", ".join(map(self._names.of, people))
                 self._show(f"! {_short(self._sent.get(event, event[:14]))} has not arrived at {names}")
+            case RelayFaultyView():
+                self._show(json_text(item) if self._as_json else f"! {relay_fault_text(item)}")
             case WarningView():
                 self._show(json_text(item) if self._as_json else alarm_text(item))
             case SubscribedView():

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from linnet.api.items import RelayFaultyView
 from linnet.cli.moments import local_time, wall_clock
 from linnet.cli.output import paragraphs, plain, size_text
 from linnet.identity.text import person_text
@@ -188,3 +189,21 @@ def alarm_text(warning: WarningView) -> str:
         case _:
             words = f"! a new device of {name} ({who}), whom you verified: {warning.device}"
             return f"{words}. Ask them whether it is theirs, then verify them again"
+
+
+def warning_text(warning: WarningView | RelayFaultyView) -> str:
+    """Return a warning about a person or a relay as a line."""
+    return relay_fault_text(warning) if isinstance(warning, RelayFaultyView) else alarm_text(warning)
+
+
+def relay_fault_text(told: RelayFaultyView) -> str:
+    """Return what is proved against a relay as a line."""
+    who = f"relay {told.relay[:_ID_LETTERS]}…"
+    match told.reason:
+        case "withheld":
+            what = "an event" if told.event is None else told.event[:_ID_LETTERS] + "…"
+            return f"{who} withholds {what}, which it signed to have taken: take another relay"
+        case "equivocation":
+            return f"{who} signed two histories of this room: take another relay"
+        case _:
+            return f"{who} lost events that it had signed to have taken, as a restored copy of its store does"

@@ -48,6 +48,8 @@ from linnet.rooms.relay.event_index import (
     Usage,
     key_of,
 )
+from linnet.rooms.relay.frontier import Frontier
+from linnet.rooms.relay_statements import HeldEvent
 from linnet.trace.records import Kind, Record
 
 EVICT_UNITS = 1024
@@ -96,6 +98,9 @@ class EventCache:
             (int.from_bytes(key, "big"), EventId(value)) for key, value in store.cells.scan(self._ours)
         ]
         # Control events that came from peers, for the other relays.
+        self.frontier = Frontier(room, store.cells)
+        self.left_out: tuple[EventId, ...] = ()
+        """The events that the last `read` left out because they are damaged."""
         self.lacking: dict[EventId, None] = {}
         """Control events that the log has lost to damage, and those that build on them."""
 
@@ -163,11 +168,23 @@ class EventCache:
             return None
         return decode_unit(entry.raw)
 
+    def floor_since(self, since: float) -> int:
+        """Return the position up to which messages may be gone, or are given out no more, at this time."""
+        return max(self.floor, *(self._log.since(topic, since) for topic in self.topics))
+
+    def claim(self, event: EventId) -> HeldEvent | None:
+        """Return what may be signed of an event: that it is kept; None if it is not, or for a while only."""
+        position = self.position(event)
+        if position is None or event in self.shelf or self._log.get(event) is None:
+            return None
+        return HeldEvent(event, position, event in self.control)
+
     def read(self, after: int, since: float, limit: int) -> list[Placed]:
         """Return units past a position, oldest first; messages only if they came since a time."""
-        control = self._log.read(self.room, after, limit)
-        cached = [self._cached(topic, after, since, limit) for topic in self.topics]
-        groups = [self._log.read(topic, after, limit) for topic in self.group_topics]
+        self.left_out = ()
+        control = self._read(self.room, after, limit)
+        cached = [self._read(topic, self._past(topic, after, since), limit) for topic in self.topics]
+        groups = [self._read(topic, after, limit) for topic in self.group_topics]
         return list(merge(control, *cached, *groups, key=lambda placed: placed[0]))[:limit]
 
     def from_peers(self, after: int, since: float, limit: int) -> list[Placed]:
@@ -178,7 +195,7 @@ class EventCache:
             entry = self._log.get(event)
             if entry is not None:
                 control.append((position, entry))
-        cached = self._cached(self.topics[0], after, since, limit)
+        cached = self._log.read(self.topics[0], self._past(self.topics[0], after, since), limit)
         groups = self._log.read(self.group_topics[0], after, limit)
         return list(merge(control, cached, groups, key=lambda placed: placed[0]))[:limit]
 
@@ -265,6 +282,7 @@ class EventCache:
             self.devices.clear()
             self._cells.delete(_META, self.room)
             self._cells.delete(_CREATE, self.room)
+            self.frontier.forget()
         return bool(control)
 
     def _append(self, topic: TopicId, verified: Verified, now: float) -> int:
@@ -273,6 +291,7 @@ class EventCache:
         position = self._log.append(entry)
         if position is None:
             position = self._found(topic, event.id)
+        self.frontier.add(event.id, position)
         self._cards.keep(event.author, event.device)
         return position
 
@@ -285,8 +304,14 @@ class EventCache:
                     return after
         raise AssertionError(f"{event.hex()} was in the log before, under another topic")
 
-    def _cached(self, topic: TopicId, after: int, since: float, limit: int) -> list[Placed]:
-        return self._log.read(topic, max(after, self._log.since(topic, since)), limit)
+    def _past(self, topic: TopicId, after: int, since: float) -> int:
+        """Return the position to read a topic of messages from, to get those that came since a time."""
+        return max(after, self._log.since(topic, since))
+
+    def _read(self, topic: TopicId, after: int, limit: int) -> list[Placed]:
+        found = self._log.read(topic, after, limit)
+        self.left_out += tuple(damage.head for damage in self._log.left_out)
+        return found
 
     def _oldest(self) -> Entry | None:
         """Remove and return the oldest unit of both topics; None if there is none."""

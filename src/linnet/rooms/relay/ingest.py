@@ -12,7 +12,7 @@ so it waits while they are fetched (`control_fetch`), for a bounded time, among 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -340,6 +340,8 @@ def _malformed(unit: Unverified, event: Event, room: TopicId) -> Reason | None:
 
 class _Open(Struct):
     waiting: int
+    signed: bool = False
+    """Whether a signed statement is wanted with the answer."""
     outcomes: list[RelayOutcome] = []
 
 
@@ -353,12 +355,19 @@ class Answers:
         self._room = room
         self._open: dict[tuple[Caller, int], _Open] = {}
 
-    def open_request(self, caller: Caller, request: int, events: int) -> RelayTaken | None:
+    def open_request(
+        self, caller: Caller, request: int, events: int, signed: bool = False
+    ) -> RelayTaken | None:
         """Note a request with a number of events; return the answer at once if there are none."""
         if not events:
             return RelayTaken(self._room, request, (), None)
-        self._open[caller, request] = _Open(events)
+        self._open[caller, request] = _Open(events, signed)
         return None
+
+    def wants_statement(self, caller: Caller, request: int) -> bool:
+        """Return whether the answer to a request is to be signed."""
+        found = self._open.get((caller, request))
+        return found is not None and found.signed
 
     def settle_event(self, origin: Origin, outcome: RelayOutcome) -> RelayTaken | None:
         """Note the outcome of one event; return the request's answer if it was the last."""
@@ -391,13 +400,21 @@ class Fresh(NamedTuple):
     """The peer that sent it, and need not be told."""
 
 
+def _as_is(taken: RelayTaken) -> RelayTaken:
+    return taken
+
+
 class Turn:
     """The promises and answers of one input. All promises wait for one commit, after all other effects."""
 
-    def __init__(self, room: TopicId, answers: Answers, out: Outbox) -> None:
+    def __init__(
+        self, room: TopicId, answers: Answers, out: Outbox, sign: Callable[[RelayTaken], RelayTaken] = _as_is
+    ) -> None:
+        """`sign` adds the relay's signed statement to an answer."""
         self._room = room
         self._answers = answers
         self._out = out
+        self._sign = sign
         self._promises: list[Promise] = []
         """Effects that promise that an event is kept, to follow the commit."""
         self.replies: list[RelayTaken] = []
@@ -427,7 +444,13 @@ class Turn:
         """Tell the outcome of an event to all callers that wait for it."""
         outcome = RelayOutcome(event, cursor, reason, missing)
         for origin in origins:
-            self.give_answer(origin.caller, self._answers.settle_event(origin, outcome))
+            signed = origin.request is not None and self._answers.wants_statement(
+                origin.caller, origin.request
+            )
+            taken = self._answers.settle_event(origin, outcome)
+            if taken is not None and signed and origin.caller.linked:
+                taken = self._sign(taken)
+            self.give_answer(origin.caller, taken)
 
     def give_answer(self, caller: Caller, taken: RelayTaken | None) -> None:
         """Give an answer, unless it is None: over the link after the commit, else as one of `replies`."""

@@ -29,7 +29,9 @@ from linnet.rooms.messages import (
 from linnet.rooms.receipts import StoredReceipts
 from linnet.rooms.relay.access_control import Caller, Presence, why_not_member
 from linnet.rooms.relay.event_cache import EventCache, EventRetention, Placed
+from linnet.rooms.relay.frontier import Frontier, Statements
 from linnet.rooms.relay.ingest import Fresh, Turn
+from linnet.rooms.relay_statements import HELD, HeldEvent, Reach, RelayStatement
 from linnet.trace.records import Kind, Record
 
 _TOMBSTONES = 1024
@@ -66,6 +68,7 @@ class Mailbox:
         dag: ControlDag,
         pages: Pages,
         receipts: StoredReceipts,
+        statements: Statements,
     ) -> None:
         self._room = dag.room
         self._epoch = epoch
@@ -73,6 +76,7 @@ class Mailbox:
         self.dag = dag
         self._pages = pages
         self._receipts = receipts
+        self._statements = statements
         self._told: dict[PeerId, _Told] = {}
         self._anew: dict[PeerId, int] = {}
         """The positions of callers that read from the oldest event and are still before a removed one."""
@@ -92,7 +96,7 @@ class Mailbox:
             return 0
         return cursor.position
 
-    def resync_page(self, caller: Caller, request: Resync, since: float) -> ResyncPage:
+    def resync_page(self, caller: Caller, request: Resync, since: float, now: float) -> ResyncPage:
         """Build the page past a cursor. The answer to an expired cursor says where to begin instead."""
         asked = request.cursor
         if asked is None:
@@ -105,6 +109,11 @@ class Mailbox:
         end = max(asked.position, self._cache.end)
         at = end if page.whole else page.last
         self._goes_on(caller.peer, at)
+        said = None
+        if request.signed and caller.linked:
+            shown = [(position, entry.head) for position, entry in placed if position <= at]
+            reach = Reach(asked.position, at, self._cache.floor_since(since), self._cache.left_out[:HELD])
+            said = self.sign_reach(shown, reach, now)
         if not caller.linked:
             # Without a link we would not notice a loss: all of it is sent again with the next request.
             beside = self._tell(caller, _Told(self._cache.tombstones.first_untold(asked.position)))
@@ -112,13 +121,28 @@ class Mailbox:
         if request.cursor is None or caller.peer not in self._told:
             self._begin(caller.peer, asked.position)
         beside = self._beside(caller)
-        return self._page(request.request, page.units, at, not page.whole or beside.rest, None, beside)
+        more = not page.whole or beside.rest
+        return self._page(request.request, page.units, at, more, None, beside, said=said)
 
     def pushed_page(
-        self, caller: Caller, request: int, units: tuple[Unverified, ...], after: int, at: int
+        self,
+        caller: Caller,
+        request: int,
+        units: tuple[Unverified, ...],
+        after: int,
+        at: int,
+        said: RelayStatement | None,
     ) -> ResyncPage:
         """Build a page for a follower that has everything up to `after`."""
-        return self._page(request, units, at, False, None, self._beside(caller), after)
+        return self._page(request, units, at, False, None, self._beside(caller), after, said)
+
+    def sign_reach(self, placed: Iterable[tuple[int, EventId]], reach: Reach, now: float) -> RelayStatement:
+        """Sign that these are all events of a part of the log; operations on keys are not named."""
+        shelf, control = self._cache.shelf, self._cache.control
+        held = tuple(
+            HeldEvent(event, position, event in control) for position, event in placed if event not in shelf
+        )
+        return self._statements.sign_page(held, reach, now)
 
     def has_news_beside(self, caller: Caller) -> bool:
         """Return whether a follower lacks tombstones or receipts."""
@@ -227,6 +251,7 @@ class Mailbox:
         reason: Reason | None,
         beside: _Beside | None = None,
         after: int | None = None,
+        said: RelayStatement | None = None,
     ) -> ResyncPage:
         beside = beside or _NOTHING
         return ResyncPage(
@@ -242,6 +267,7 @@ class Mailbox:
             self.dag.heads[:HEADS],
             reason,
             None if after is None else self.cursor(after),
+            said,
         )
 
 
@@ -301,9 +327,9 @@ class Resyncs:
         self._presence.note_seen(caller, now)
         self._retention.groups.note_read(caller, self._mailbox.reached_by(request.cursor))
         self._retention.expire_events(now)
-        page = self._mailbox.resync_page(caller, request, self._retention.since(now))
+        page = self._mailbox.resync_page(caller, request, self._retention.since(now), now)
         if request.follow and caller.linked and not page.more and page.next is not None:
-            self._followers.add(caller, request.request, page.next.position)
+            self._followers.add(caller, request.request, page.next.position, request.signed)
         else:
             self._followers.remove(caller.peer)
         return page
@@ -314,6 +340,8 @@ class _Follower(Struct):
     request: int
     position: int
     """The position up to which everything was sent."""
+    signed: bool
+    """Whether it wants a signed statement with each page."""
 
 
 class Followers:
@@ -323,14 +351,17 @@ class Followers:
     link (``slow_peer``) and asks again from its cursor. Nothing is queued here.
     """
 
-    def __init__(self, mailbox: Mailbox, pages: Pages) -> None:
+    def __init__(self, mailbox: Mailbox, pages: Pages, frontier: Frontier) -> None:
         self._mailbox = mailbox
         self._pages = pages
+        self._frontier = frontier
+        self._count = frontier.count
+        """The number of events that the room ever took, when events were pushed last."""
         self._followers: dict[PeerId, _Follower] = {}
 
-    def add(self, caller: Caller, request: int, position: int) -> None:
+    def add(self, caller: Caller, request: int, position: int, signed: bool) -> None:
         """Push new events to a caller that has everything up to a position."""
-        self._followers[caller.peer] = _Follower(caller, request, position)
+        self._followers[caller.peer] = _Follower(caller, request, position, signed)
 
     def remove(self, peer: PeerId) -> None:
         """Stop pushing events to a peer."""
@@ -346,22 +377,38 @@ class Followers:
                 del self._followers[peer]
                 send(peer, self._mailbox.refusal(follower.request, reason))
 
-    def push_events(self, turn: Turn, end: int) -> None:
+    def push_events(self, turn: Turn, end: int, now: float) -> None:
         """Promise every follower the events of a turn; `end` is the end of the log now."""
+        if self._count + len(turn.fresh) != self._frontier.count:
+            # Events were kept that nobody was told of: what was signed of this part of the log is no longer
+            # the whole of it.
+            self._frontier.begin_anew()
+        self._count = self._frontier.count
         for peer, follower in self._followers.items():
             news = [each for each in turn.fresh if each.position > follower.position]
             for units, at in self._cut(news, peer, end):
-                page = self._mailbox.pushed_page(
-                    follower.caller, follower.request, units, follower.position, at
-                )
-                follower.position = at
-                turn.promise_send(peer, page)
+                self._push(turn, peer, follower, news, units, at, now)
             if not news and self._mailbox.has_news_beside(follower.caller):
-                page = self._mailbox.pushed_page(
-                    follower.caller, follower.request, (), follower.position, end
-                )
-                follower.position = end
-                turn.promise_send(peer, page)
+                self._push(turn, peer, follower, news, (), end, now)
+
+    def _push(
+        self,
+        turn: Turn,
+        peer: PeerId,
+        follower: _Follower,
+        news: list[Fresh],
+        units: tuple[Unverified, ...],
+        at: int,
+        now: float,
+    ) -> None:
+        after, said = follower.position, None
+        if follower.signed:
+            # Those that it sent itself are named as well.
+            shown = [(each.position, each.event) for each in news if after < each.position <= at]
+            said = self._mailbox.sign_reach(shown, Reach(after, at, 0, ()), now)
+        page = self._mailbox.pushed_page(follower.caller, follower.request, units, after, at, said)
+        follower.position = at
+        turn.promise_send(peer, page)
 
     def _cut(self, news: list[Fresh], peer: PeerId, end: int) -> Iterator[tuple[tuple[Unverified, ...], int]]:
         """Cut new events into pages, without those that the follower sent itself."""

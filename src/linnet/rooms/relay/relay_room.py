@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
+from functools import partial
+
+import msgspec
 
 from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
@@ -43,8 +46,10 @@ from linnet.rooms.relay.admission import RelaySetting, RoomStores
 from linnet.rooms.relay.control_fetch import ControlFetch
 from linnet.rooms.relay.event_cache import EventCache, EventRetention, GroupRetention
 from linnet.rooms.relay.forwarding import Forwarding
+from linnet.rooms.relay.frontier import Statements
 from linnet.rooms.relay.ingest import Answers, Fresh, Ingest, Origin, Turn
 from linnet.rooms.relay.mailbox import Followers, Mailbox, Pages, Resyncs
+from linnet.rooms.relay_statements import NotHeld
 from linnet.trace.records import Kind, Record
 
 
@@ -59,8 +64,9 @@ class RelayRoom(RoomStores):
         self._answers = Answers(room)
         self.dag = _restore_dag(self.cache, context)
         pages = Pages(context.cards, rooms.page_events, rooms.page_bytes)
-        self._mailbox = Mailbox(setting.epoch, self.cache, self.dag, pages, self.receipts)
-        self._followers = Followers(self._mailbox, pages)
+        self._statements = Statements(self.cache.frontier, context)
+        self._mailbox = Mailbox(setting.epoch, self.cache, self.dag, pages, self.receipts, self._statements)
+        self._followers = Followers(self._mailbox, pages, self.cache.frontier)
         self._fetch = ControlFetch(room, config, context.card, lambda: self.dag.heads[:HEADS], out)
         patience = config.fetch_tries * config.fetch_timeout + rooms.relay_timeout
         self._forwarding = Forwarding(
@@ -91,7 +97,7 @@ class RelayRoom(RoomStores):
 
     def start(self, now: float) -> None:
         """Hold links to the other relays, and go on forwarding."""
-        turn = self._begin_turn()
+        turn = self._begin_turn(now)
         turn.changed = True
         turn.forwards = True
         lacking = len(self.cache.lacking)
@@ -104,7 +110,7 @@ class RelayRoom(RoomStores):
 
     def join(self, contacts: tuple[PeerId, ...], now: float) -> None:
         """Publish our join to these members and all other relays."""
-        turn = self._begin_turn()
+        turn = self._begin_turn(now)
         before = self.cache.end
         turn.changed = True
         if self._own.standing is not Membership.JOIN:
@@ -116,9 +122,11 @@ class RelayRoom(RoomStores):
 
     def keep_events(self, caller: Caller, message: RelaySend | RelayForward, now: float) -> list[RelayTaken]:
         """Take in events to be kept; return the answers for a caller that is not linked."""
-        turn = self._begin_turn()
-        turn.give_answer(caller, self._answers.open_request(caller, message.request, len(message.units)))
+        turn = self._begin_turn(now)
         relay = isinstance(message, RelayForward)
+        signed = isinstance(message, RelaySend) and message.signed
+        number = message.request
+        turn.give_answer(caller, self._answers.open_request(caller, number, len(message.units), signed))
         self._presence.note_seen(caller, now)
         cards = {card.person + card.device: card for card in message.cards}
         self._take_units(message.units, cards, Origin(caller, relay, message.request), turn, now)
@@ -164,7 +172,7 @@ class RelayRoom(RoomStores):
                 reason = error.reason
             else:
                 if news:
-                    self._tell_receipt(caller, receipt)
+                    self._tell_receipt(caller, receipt, now)
                 return
         self._out.record(Record(Kind.REJECTED, self.room, peer=caller.peer, reason=reason, note="receipt"))
 
@@ -220,7 +228,7 @@ class RelayRoom(RoomStores):
         if not self._fetch.expects_answer(caller.peer, page.request):
             self._out.record(stale_answer(self.room, caller.peer, page))
             return
-        turn = self._begin_turn()
+        turn = self._begin_turn(now)
         before = len(self.dag)
         self._learn_units(caller, page.units, page.cards, turn, now)
         is_done = self._fetch.handle_page(caller.peer, page, len(self.dag) > before, now)
@@ -233,7 +241,7 @@ class RelayRoom(RoomStores):
         if not self._fetch.expects_answer(caller.peer, given.request):
             self._out.record(stale_answer(self.room, caller.peer, given))
             return
-        turn = self._begin_turn()
+        turn = self._begin_turn(now)
         self._learn_units(caller, given.units, given.cards, turn, now)
         self._fetch.handle_given(caller.peer, now)
         self._finish_turn(turn, now)
@@ -251,7 +259,7 @@ class RelayRoom(RoomStores):
 
     def fetch_again(self, now: float) -> None:
         """Ask the next peer for control events that we lack."""
-        turn = self._begin_turn()
+        turn = self._begin_turn(now)
         relays = [peer for peer in self._forwarding.relays if peer in self._context.links]
         members = [peer for peer in self._presence.here if peer not in relays]
         lost = self._fetch.ask_next([*relays, *members], now)
@@ -267,7 +275,7 @@ class RelayRoom(RoomStores):
 
     def expire_events(self, now: float) -> None:
         """Expire events that were kept long enough, and tell their authors among the followers."""
-        turn = self._begin_turn()
+        turn = self._begin_turn(now)
         self._retention.handle_expiry(now)
         self._finish_turn(turn, now)
 
@@ -275,7 +283,7 @@ class RelayRoom(RoomStores):
 
     def leave(self, now: float) -> None:
         """Publish our leave, if we are in the room, and stop: it has other relays."""
-        turn = self._begin_turn()
+        turn = self._begin_turn(now)
         self._ingest.stop(turn, Reason.NOT_A_RELAY)
         self._followers.expel(lambda _: Reason.NOT_A_RELAY, turn.promise_send)
         if self._own.standing in (Membership.JOIN, Membership.INVITE):
@@ -366,7 +374,7 @@ class RelayRoom(RoomStores):
         self._forwarding.since = self._retention.since(now)
         if turn.forwards or turn.changed:
             self._forwarding.forward_events()
-        self._followers.push_events(turn, self.cache.end)
+        self._followers.push_events(turn, self.cache.end, now)
         if (turn.changed or self._retention.groups.stale) and not self.cache.lacking:
             self._retention.groups.release_events(now)
         self._retention.arm_timer(now)
@@ -392,8 +400,19 @@ class RelayRoom(RoomStores):
             if peer in links:
                 self._out.send(peer, self._presence.own_greeting(answer=False))
 
-    def _begin_turn(self) -> Turn:
-        return Turn(self.room, self._answers, self._out)
+    def _begin_turn(self, now: float) -> Turn:
+        return Turn(self.room, self._answers, self._out, partial(self._sign, now=now))
+
+    def _sign(self, taken: RelayTaken, now: float) -> RelayTaken:
+        """Add to an answer the signed statement on which of its events are kept."""
+        held = [self.cache.claim(each.event) for each in taken.outcomes if each.cursor is not None]
+        refused = [
+            NotHeld(each.event, each.reason or Reason.UNKNOWN)
+            for each in taken.outcomes
+            if each.cursor is None
+        ]
+        said = self._statements.sign_answer(filter(None, held), refused, now)
+        return msgspec.structs.replace(taken, said=said)
 
     def _others(self) -> dict[PeerId, tuple[str, ...]]:
         """Return the room's other relays with their addresses."""
@@ -423,10 +442,10 @@ class RelayRoom(RoomStores):
         self._presence.answer_waiting(peer, now)
         self.resyncs.answer_deferred(peer, now)
 
-    def _tell_receipt(self, caller: Caller, receipt: RoomReceipt) -> None:
+    def _tell_receipt(self, caller: Caller, receipt: RoomReceipt, now: float) -> None:
         """Pass on a receipt: to followers in a page, to other relays as it is, unless a relay sent it."""
-        turn = self._begin_turn()
-        self._followers.push_events(turn, self.cache.end)
+        turn = self._begin_turn(now)
+        self._followers.push_events(turn, self.cache.end, now)
         if not self.view.is_relay(caller.peer):
             for peer in self._forwarding.relays:
                 if peer in self._context.links:

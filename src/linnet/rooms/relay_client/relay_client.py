@@ -20,6 +20,7 @@ from linnet.machine.outbox import Outbox
 from linnet.rooms.commands import RelayStatus
 from linnet.rooms.config import REFUSALS, RoomsConfig, pause_after
 from linnet.rooms.messages import RelayCursor, RelayInfo, RelayTaken, ResyncPage, RoomTimer
+from linnet.rooms.relay_client.evidence import Evidence, FaultFound, SpreadFault
 from linnet.rooms.relay_client.relay_session import (
     Behind,
     Forgot,
@@ -52,7 +53,9 @@ _HINTS = 8
 """The most addresses of a relay that are tried: as many as a contact has."""
 
 
-RelayNotice: TypeAlias = Page | GiveUnsent | GiveMissing | Behind | Kept | NotKept | Forgot
+RelayNotice: TypeAlias = (
+    Page | GiveUnsent | GiveMissing | Behind | Kept | NotKept | Forgot | FaultFound | SpreadFault
+)
 """Notices of relays in use to their room, which acts on them in `Room.settle`, once the handler is done."""
 
 
@@ -109,6 +112,7 @@ class RelayClient:
         links: Container[PeerId],
         out: Outbox,
         only: Container[PeerId] | None = None,
+        evidence: Evidence | None = None,
     ) -> None:
         self._room = room
         self._out = out
@@ -119,6 +123,7 @@ class RelayClient:
         self._only = only
         """The peers to which we may have links, or None for any; other relays are ignored."""
         self._is_told = False
+        self._evidence = Evidence(room, config, cells, out) if evidence is None else evidence
         self._chooser = RelaySelection(room, config.relay_choice, seed, config.relay_rotate)
         self._relays: dict[PeerId, _Relay] = {}
         self._used: dict[PeerId, None] = {}
@@ -157,9 +162,16 @@ class RelayClient:
                 relay.rtt,
                 relay.load,
                 relay.failure,
+                *self._standing(peer),
             )
             for peer, relay in self._relays.items()
         )
+
+    def _standing(self, peer: PeerId) -> tuple[bool, int, Reason | None, EventId | None, float | None]:
+        evidence = self._evidence
+        fault = evidence.fault_of(peer)
+        proved = (None, None, None) if fault is None else (fault.reason, fault.event, fault.at)
+        return (evidence.signs(peer), evidence.times_anew(peer), *proved)
 
     # The choice of relays.
 
@@ -289,6 +301,10 @@ class RelayClient:
         if peer not in self._links:
             self.handle_silence(peer, now)
 
+    def handle_withholding(self, peer: PeerId, now: float) -> None:
+        """Pass over a relay that names an event which it does not give."""
+        self._fail(peer, Reason.WITHHELD, now)
+
     def handle_silence(self, peer: PeerId, now: float) -> None:
         """Pass over a relay that has not answered in time."""
         relay = self._relays.get(peer)
@@ -305,6 +321,7 @@ class RelayClient:
             self._out.record(Record(Kind.REJECTED, self._room, peer=peer, reason=reason))
             return
         was_working = self._is_working(peer)
+        self._evidence.note_statement(peer, page.said, now)
         relay = self._relays[peer]
         failure = relay.reading.handle_page(page)
         if relay.reading.has_lost:
@@ -362,6 +379,7 @@ class RelayClient:
         if peer not in self._used:
             self._out.record(Record(Kind.REJECTED, self._room, peer=peer, reason=Reason.STALE))
             return
+        self._evidence.note_statement(peer, taken.said, now)
         failure = self._relays[peer].sending.handle_answer(taken)
         if failure is not None:
             self._fail(peer, failure, now)
@@ -394,6 +412,8 @@ class RelayClient:
         if self._only is not None:
             # The node, not this room, chooses the proxies that it has links to.
             order = sorted(order, key=lambda peer: peer not in self._links)
+        # One that is proved to lie is used only where there is no other.
+        order.sort(key=self._evidence.is_proved)
         usable = [peer for peer in order if not self._retry_wait(peer, now)]
         return usable[: self._config.relays_at_once]
 

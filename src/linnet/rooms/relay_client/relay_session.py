@@ -71,6 +71,8 @@ class Page(Notice, frozen=True, gc=False):
     """The heads of the relay's control DAG."""
     more: bool
     """Whether the relay has more events that we have not seen."""
+    named: tuple[EventId, ...] = ()
+    """The events that the relay's signed statement says are within the page."""
 
 
 class Behind(Notice, frozen=True, gc=False):
@@ -118,6 +120,9 @@ class _ReadingLink(Struct):
     """The number, cursor (if it moves) and control heads of each page that the room has not taken in yet."""
     looks: bool = False
     """Whether a timer runs after which the relay is asked again."""
+    quiet_from: RelayCursor | None = None
+    """The position past which the relay has shown nothing. We ask from there, so that one signed statement
+    covers all of it."""
     restarts: int = 0
     standing: int = 0
     compared: tuple[tuple[EventId, ...], tuple[EventId, ...]] | None = None
@@ -279,7 +284,16 @@ class RelayReading:
         self._pages += 1
         self._link.untaken.append((self._pages, cursor, page.control))
         said = (page.units, page.cards, page.receipts, page.tombstones)
-        self._out.notify(Page(self._relay, self._pages, *said, page.control, page.more))
+        named = () if page.said is None else tuple(each.event for each in page.said.held)
+        self._note_quiet(page, named)
+        self._out.notify(Page(self._relay, self._pages, *said, page.control, page.more, named))
+
+    def _note_quiet(self, page: ResyncPage, named: tuple[EventId, ...]) -> None:
+        """Note from where on the relay has shown nothing: its next statement should reach from there."""
+        if page.said is None or page.said.reach is None or page.units or named or page.next is None:
+            self._link.quiet_from = None
+        elif self._link.quiet_from is None:
+            self._link.quiet_from = RelayCursor(page.next.epoch, page.said.reach.after)
 
     def _handle_refusal(self, page: ResyncPage, reason: Reason) -> Reason | None:
         if reason is Reason.CURSOR_EXPIRED and self._link.cursor is not None:
@@ -320,7 +334,10 @@ class RelayReading:
         )
         self._link.looks = False
         limit = self._config.page_events
-        resync = Resync(self._room, self._request, self._link.cursor, limit, follow=True)
+        cursor = self._link.cursor
+        if self._link.quiet_from is not None and cursor is not None:
+            cursor = self._link.quiet_from
+        resync = Resync(self._room, self._request, cursor, limit, follow=True, signed=True)
         if recorded:
             self._record(Kind.RESYNC, 0, "resync")
         self._out.committed.send(self._relay, resync)
@@ -588,7 +605,7 @@ class RelayUpload:
         batch = list(self._link.sent.values())
         units = tuple(parcel.unit for parcel in batch)
         promised = self._out.committed
-        promised.send(self._relay, RelaySend(self._room, self._request, units, _cards(batch)))
+        promised.send(self._relay, RelaySend(self._room, self._request, units, _cards(batch), signed=True))
         for parcel in batch:
             promised.record(self._sent_record(parcel))
         self._out.set_timer(self._config.relay_timeout, BatchDue(self._room, self._relay))
