@@ -140,7 +140,7 @@ def test_a_deadline_is_told_to_all_who_read() -> None:
     overdue = bench.room.ledger.handle_deadline(bench.room.author.seq)
     assert overdue == Overdue(bench.id, event, (bench.who("bob").author,))
     bench.room.out.clear()
-    effects = bench.brought_about(lambda: bench.room.subscriptions.tell_overdue(overdue))
+    effects = bench.brought_about(lambda: bench.room.subscriptions.tell_notice(overdue))
     told = [each.effects[0] for each in effects]
     assert [each.subscription for each in told if isinstance(each, Deliver)] == [1, 2]
     assert len(told) == 2
@@ -165,11 +165,11 @@ def test_one_that_leaves_too_much_unread_ends_and_this_is_recorded() -> None:
     readers.add(ReadRoom(2, room, None, None))
     readers.hand_log(2)
     late = Overdue(room, EventId(b"e" * 32), ())
-    assert readers.tell_overdue(late) == []
+    assert readers.tell_notice(late) == []
     ended: Deliver[Handed] = Deliver(2, (Ended(Reason.SUBSCRIBER_SLOW),))
     record = Record(Kind.DROPPED, room, reason=Reason.SUBSCRIBER_SLOW)
-    assert readers.tell_overdue(late) == [AfterCommit((ended,)), AfterCommit((record,))]
-    assert readers.tell_overdue(late) == []
+    assert readers.tell_notice(late) == [AfterCommit((ended,)), AfterCommit((record,))]
+    assert readers.tell_notice(late) == []
 
 
 def tangle(luck: Random) -> Chronicle:

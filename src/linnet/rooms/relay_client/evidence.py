@@ -78,12 +78,18 @@ class KeptFault(Struct, frozen=True, array_like=True, gc=False):
 _decode_fault = msgspec.msgpack.Decoder(KeptFault).decode
 
 
-class _Unshown(Struct):
+class _Unshown(Struct, array_like=True):
     """An event that a relay has not shown, and that came from others."""
 
     author: AuthorId
     at: float
+    """When it came, by our clock."""
     tries: int = 0
+    is_kept: bool = False
+    """Whether it is stored: only those are that the relay had time to show."""
+
+
+_decode_unshown = msgspec.msgpack.Decoder(_Unshown).decode
 
 
 class _Relay(Struct):
@@ -107,6 +113,7 @@ class Evidence:
         self._cells = cells
         self._out = out
         self._said, self._proved = f"relay.said/{room.hex()}", f"relay.proved/{room.hex()}"
+        self._missed = f"relay.unshown/{room.hex()}"
         self._relays: dict[PeerId, _Relay] = {}
         self._asked: dict[PeerId, dict[PeerId, None]] = {}
         """By member, the relays that it was asked about and has not answered for."""
@@ -118,6 +125,11 @@ class Evidence:
         for key, raw in self._read(self._proved):
             kept = _decode_fault(raw)
             self.faults[PeerId(key[:32]), kept.reason] = kept
+
+        for key, raw in self._read(self._missed):
+            relay = self._relays.get(PeerId(key[:32]))
+            if relay is not None:
+                relay.unshown[EventId(key[32:])] = _decode_unshown(raw)
 
     def _read(self, space: str) -> list[tuple[bytes, bytes]]:
         try:
@@ -168,7 +180,7 @@ class Evidence:
         self._note_line(known, said)
         if said.reach is not None:
             for each in said.held:
-                known.unshown.pop(each.event, None)
+                self._forget_unshown(relay, known, each.event)
         self._keep(relay, known, said)
 
     def _note_line(self, known: _Relay, said: RelayStatement) -> None:
@@ -204,8 +216,12 @@ class Evidence:
     def forget(self, relay: PeerId) -> None:
         """Forget the statements of a relay; proofs stay."""
         known = self._relays.pop(relay, None)
-        for number in () if known is None else known.statements:
+        if known is None:
+            return
+        for number in known.statements:
             self._cells.delete(self._said, relay + number.to_bytes(8, "big"))
+        for event in list(known.unshown):
+            self._forget_unshown(relay, known, event)
 
     # What others say.
 
@@ -219,33 +235,56 @@ class Evidence:
             unshown = self._relays[relay].unshown
             unshown[event] = _Unshown(author, now)
             if len(unshown) > UNSHOWN:
-                del unshown[next(iter(unshown))]
-            self._arm()
+                self._forget_unshown(relay, self._relays[relay], next(iter(unshown)))
+            self._arm(self._config.relay_timeout)
+
+    def _forget_unshown(self, relay: PeerId, known: _Relay, event: EventId) -> None:
+        unshown = known.unshown.pop(event, None)
+        if unshown is not None and unshown.is_kept:
+            self._cells.delete(self._missed, relay + event)
+
+    def _keep_unshown(self, relay: PeerId, event: EventId, unshown: _Unshown) -> None:
+        unshown.is_kept = True
+        self._cells.put(self._missed, relay + event, _encode(unshown))
 
     def handle_timer(self, guests: Mapping[PeerId, Guest], now: float) -> None:
         """Ask members about events that relays have not shown although they had the time."""
         self._is_armed = False
+        able = {peer: guest for peer, guest in guests.items() if guest.compares and not guest.relay}
+        old = now - self._config.relay_timeout
+        is_young = False
         for relay, known in self._relays.items():
-            old = now - self._config.announce_period
-            due = {event: each for event, each in known.unshown.items() if each.at <= old}
-            chosen = list(due.items())[:ASKED]
-            if chosen and self._ask(relay, dict(chosen), guests):
-                for event, each in chosen:
-                    each.tries += 1
-                    if each.tries >= _TRIES:
-                        del known.unshown[event]
-        if any(known.unshown for known in self._relays.values()):
-            self._arm()
+            due = {event: each for event, each in known.unshown.items() if not old < each.at <= now}
+            is_young |= len(due) < len(known.unshown)
+            for event, each in due.items():
+                if not each.is_kept:
+                    self._keep_unshown(relay, event, each)
+            chosen = dict(list(due.items())[:ASKED])
+            if not chosen or not able:
+                continue
+            self._ask(relay, chosen, able)
+            for event, each in chosen.items():
+                each.tries += 1
+                if each.tries >= _TRIES:
+                    self._forget_unshown(relay, known, event)
+                else:
+                    self._keep_unshown(relay, event, each)
+        if is_young:
+            self._arm(self._config.relay_timeout)
+        elif able and self._has_unshown:
+            self._arm(self._config.announce_period)
 
-    def _ask(self, relay: PeerId, events: dict[EventId, _Unshown], guests: Mapping[PeerId, Guest]) -> bool:
-        """Ask a few members about events of a relay, their authors first; return whether any is there."""
+    @property
+    def _has_unshown(self) -> bool:
+        return any(known.unshown for known in self._relays.values())
+
+    def _ask(self, relay: PeerId, events: dict[EventId, _Unshown], able: Mapping[PeerId, Guest]) -> None:
+        """Ask a few members about events of a relay, their authors first."""
         authors = {each.author for each in events.values()}
-        able = [(peer, guest) for peer, guest in guests.items() if guest.compares and not guest.relay]
-        able.sort(key=lambda member: member[1].person not in authors)
-        for peer, _ in able[:_ASKED_PEERS]:
+        order = sorted(able, key=lambda peer: able[peer].person not in authors)
+        for peer in order[:_ASKED_PEERS]:
             self._asked.setdefault(peer, {})[relay] = None
             self._out.send(peer, AskStatements(self._room, relay, tuple(events)))
-        return bool(able)
 
     def handle_question(self, peer: PeerId, asked: AskStatements) -> None:
         """Show a member our statements of a relay that say it took one of these events."""
@@ -298,7 +337,9 @@ class Evidence:
         self._note(proof.relay, found, fault, peer, now)
 
     def greet(self, peer: PeerId, is_relay: Iterable[PeerId]) -> None:
-        """Show a member that greets the proofs against present relays."""
+        """Show a member that greets the proofs against present relays; it may answer what we ask."""
+        if self._has_unshown:
+            self._arm(self._config.relay_timeout)
         relays = tuple(is_relay)
         for (relay, _), kept in self.faults.items():
             if relay in relays:
@@ -343,10 +384,10 @@ class Evidence:
         self._out.record(Record(Kind.REJECTED, self._room, peer=peer, reason=reason, note=note))
         self._out.blame(peer, reason)
 
-    def _arm(self) -> None:
+    def _arm(self, seconds: float) -> None:
         if not self._is_armed:
             self._is_armed = True
-            self._out.set_timer(self._config.announce_period, CompareDue(self._room))
+            self._out.set_timer(seconds, CompareDue(self._room))
 
 
 class SpreadFault(Notice, frozen=True, gc=False):
