@@ -135,12 +135,13 @@ class OverdueView(Struct, frozen=True, tag="overdue"):
 
 
 class RelayFaultyView(Struct, frozen=True, tag="relay_faulty"):
-    """Rooms: two signed statements of a relay contradict each other, which everybody can check."""
+    """Rooms: a relay is caught by its own signed statements."""
 
     relay: str
     reason: str
     """`withheld`: it hides an event that it had signed to have taken. `equivocation`: it signed two
-    histories. `lost`: it went on from an older state; a restored copy of its store does that too."""
+    histories. Both are proved to everybody. `stale`: it shows us an older state than it signed. `lost`:
+    it went on from an older state; a restored copy of its store does that too."""
     event: str | None
     """The event that is withheld."""
 

@@ -69,13 +69,14 @@ class Overdue(Struct, frozen=True, gc=False):
 
 
 class RelayFaulty(Struct, frozen=True, gc=False):
-    """Two signed statements of a relay of the room contradict each other, which everybody can check."""
+    """A relay of the room is caught by its own signed statements."""
 
     topic: TopicId
     relay: PeerId
     reason: Reason
     """``withheld``: it hides an event that it had signed to have taken. ``equivocation``: it signed two
-    histories. ``lost``: it went on from an older state; a restored copy of its store does that too."""
+    histories. Both are proved to everybody. ``stale``: it shows us an older state than it signed. ``lost``:
+    it went on from an older state; a restored copy of its store does that too."""
     event: EventId | None
     """The event that is withheld."""
 

@@ -225,8 +225,8 @@ class RelayStatus(Struct, frozen=True, gc=False):
     anew: int = 0
     """How often it began anew since this node started, and so owes nothing of what it signed before."""
     fault: Reason | None = None
-    """What is proved against it: ``withheld``, ``equivocation``; or ``lost``, which is told and proves no
-    lie."""
+    """What is proved against it: ``withheld``, ``equivocation``. Or what is certain only here: ``stale``, it
+    shows an older state than it signed. Or ``lost``, which is no lie."""
     fault_event: EventId | None = None
     """The event that it withholds."""
     fault_at: float | None = None

@@ -205,5 +205,7 @@ def relay_fault_text(told: RelayFaultyView) -> str:
             return f"{who} withholds {what}, which it signed to have taken: take another relay"
         case "equivocation":
             return f"{who} signed two histories of this room: take another relay"
+        case "stale":
+            return f"{who} shows an older state than it has signed: take another relay"
         case _:
             return f"{who} lost events that it had signed to have taken, as a restored copy of its store does"

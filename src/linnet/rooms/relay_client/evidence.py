@@ -26,7 +26,9 @@ from linnet.rooms.config import RoomsConfig
 from linnet.rooms.guests import Guest
 from linnet.rooms.messages import ASKED, SHOWN, AskStatements, RelayProof, RoomTimer, StatementsAre
 from linnet.rooms.relay_statements import (
+    LINES,
     Contradiction,
+    LineId,
     RelayFault,
     RelayStatement,
     check_statement,
@@ -101,7 +103,12 @@ class _Relay(Struct):
     bytes: int = 0
     unshown: dict[EventId, _Unshown] = {}
     anew: int = 0
-    """How often it began anew since this node started, without going on from what it had signed before."""
+    """How often it began anew since this node started, without going on from what it had signed before; or
+    signed to others what does not go on from what it signed to us."""
+    newest: dict[LineId, RelayStatement] = {}
+    """The statement with the most events that is known of each line, from whomever it came."""
+    is_behind: bool = False
+    """Whether its last answer was older than what it had signed: it is asked once more."""
 
 
 class Evidence:
@@ -122,6 +129,9 @@ class Evidence:
         """The proofs, one for a relay and reason."""
         for key, raw in self._read(self._said):
             self._put(PeerId(key[:32]), int.from_bytes(key[32:], "big"), _decode_statement(raw), len(raw))
+        for known in self._relays.values():
+            for said in known.statements.values():
+                _note_newest(known, said)
         for key, raw in self._read(self._proved):
             kept = _decode_fault(raw)
             self.faults[PeerId(key[:32]), kept.reason] = kept
@@ -139,14 +149,14 @@ class Evidence:
                 self._cells.delete(space, key)
             return list(damage.sound)
 
-    def is_proved(self, relay: PeerId) -> bool:
-        """Return whether a relay is proved to lie: one that only lost its store is not."""
-        lies = (Reason.WITHHELD, Reason.EQUIVOCATION)
+    def is_caught(self, relay: PeerId) -> bool:
+        """Return whether a relay lies for certain: it is proved to, or has told us so. A loss is no lie."""
+        lies = (Reason.WITHHELD, Reason.EQUIVOCATION, Reason.STALE)
         return any((relay, reason) in self.faults for reason in lies)
 
     def fault_of(self, relay: PeerId) -> KeptFault | None:
-        """Return the gravest proof against a relay."""
-        order = (Reason.WITHHELD, Reason.EQUIVOCATION, Reason.LOST)
+        """Return the gravest fault of a relay."""
+        order = (Reason.WITHHELD, Reason.EQUIVOCATION, Reason.STALE, Reason.LOST)
         return next((found for reason in order if (found := self.faults.get((relay, reason)))), None)
 
     def signs(self, relay: PeerId) -> bool:
@@ -178,10 +188,32 @@ class Evidence:
             if self._compare(relay, earlier, said, now):
                 break
         self._note_line(known, said)
+        _note_newest(known, said)
         if said.reach is not None:
             for each in said.held:
                 self._forget_unshown(relay, known, each.event)
         self._keep(relay, known, said)
+
+    def is_behind(self, relay: PeerId, said: RelayStatement | None, now: float) -> bool:
+        """Return whether a relay's answer to us must be asked for again: it has signed more than it shows.
+
+        The answer may have been on its way when we learned of that. If the next one is no better, the relay
+        shows an old state: that is certain to us, and nobody else can see when we asked.
+        """
+        known = self._relays.get(relay)
+        newest = None if known is None or said is None else known.newest.get(said.line)
+        if known is None or said is None or newest is None or newest.count <= said.count:
+            if known is not None:
+                known.is_behind = False
+            return False
+        if (relay, Reason.STALE) in self.faults:
+            return False  # It is asked no oftener than other relays.
+        if known.is_behind:
+            fault = RelayFault(newest, said)
+            self._note(relay, Contradiction(Reason.STALE, None), fault, None, now)
+            return False
+        known.is_behind = True
+        return True
 
     def _note_line(self, known: _Relay, said: RelayStatement) -> None:
         last = next(reversed(known.statements.values()), None)
@@ -307,6 +339,12 @@ class Evidence:
             except RemoteError as error:
                 self._reject(peer, error.reason)
                 return
+            known = self._relays.get(answer.relay)
+            if known is not None:
+                last = next(reversed(known.statements.values()), None)
+                if last is not None and theirs.line not in known.newest and _is_apart(theirs, last):
+                    known.anew += 1
+                _note_newest(known, theirs)
             for ours in self.statements(answer.relay):
                 if self._compare(answer.relay, theirs, ours, now) or self._compare(
                     answer.relay, ours, theirs, now
@@ -341,8 +379,8 @@ class Evidence:
         if self._has_unshown:
             self._arm(self._config.relay_timeout)
         relays = tuple(is_relay)
-        for (relay, _), kept in self.faults.items():
-            if relay in relays:
+        for (relay, reason), kept in self.faults.items():
+            if relay in relays and reason is not Reason.STALE:
                 self._out.committed.send(peer, RelayProof(self._room, relay, kept.fault))
 
     def handle_link_down(self, peer: PeerId) -> None:
@@ -370,13 +408,14 @@ class Evidence:
         raw = _encode(kept)
         self.faults[relay, found.reason] = kept
         is_kept = len(raw) <= FAULT_BYTES
+        is_proof = found.reason is not Reason.STALE
         if is_kept:
             self._cells.put(self._proved, relay + found.reason.encode(), raw)
         note = _NOTES[found.reason] + ("" if is_kept else "; the proof is too large to be kept")
         record = Record(Kind.REJECTED, self._room, found.event, peer=relay, reason=found.reason, note=note)
         self._out.record(record)
         self._out.notify(FaultFound(relay, found.reason, found.event))
-        if is_kept:
+        if is_kept and is_proof:
             self._out.notify(SpreadFault(source, RelayProof(self._room, relay, fault)))
 
     def _reject(self, peer: PeerId, reason: Reason) -> None:
@@ -400,8 +439,23 @@ class SpreadFault(Notice, frozen=True, gc=False):
 _NOTES = {
     Reason.WITHHELD: "a relay withholds what it signed to have taken",
     Reason.EQUIVOCATION: "a relay signed two histories",
+    Reason.STALE: "a relay shows an older state than it has signed",
     Reason.LOST: "a relay went on from an older state and lost what it had signed",
 }
+
+
+def _note_newest(known: _Relay, said: RelayStatement) -> None:
+    newest = known.newest.get(said.line)
+    if newest is None or newest.count < said.count:
+        known.newest[said.line] = said
+    if len(known.newest) > LINES:
+        del known.newest[next(iter(known.newest))]
+
+
+def _is_apart(one: RelayStatement, other: RelayStatement) -> bool:
+    """Return whether neither of two statements goes on from the other."""
+    lines = {each.line for each in (*one.past, *other.past)} | {one.line}
+    return other.line not in lines and one.line not in {each.line for each in other.past}
 
 
 def _covers(said: RelayStatement, last: RelayStatement) -> bool:

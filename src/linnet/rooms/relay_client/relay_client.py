@@ -326,6 +326,8 @@ class RelayClient:
         failure = relay.reading.handle_page(page)
         if relay.reading.has_lost:
             relay.sending.send_again()
+        if page.after is None and self._evidence.is_behind(peer, page.said, now):
+            relay.reading.ask_soon()
         if failure is not None:
             self._fail(peer, failure, now)
         if not was_working and self._is_working(peer):
@@ -412,8 +414,8 @@ class RelayClient:
         if self._only is not None:
             # The node, not this room, chooses the proxies that it has links to.
             order = sorted(order, key=lambda peer: peer not in self._links)
-        # One that is proved to lie is used only where there is no other.
-        order.sort(key=self._evidence.is_proved)
+        # One that is caught lying is used only where there is no other.
+        order.sort(key=self._evidence.is_caught)
         usable = [peer for peer in order if not self._retry_wait(peer, now)]
         return usable[: self._config.relays_at_once]
 

@@ -194,6 +194,10 @@ class RelayReading:
         if not (self._link.waiting or self._link.untaken):
             self._ask(recorded=False)
 
+    def ask_soon(self) -> None:
+        """Ask once more when the pages so far are taken in: the last answer was older than it could be."""
+        self._link.again = True
+
     def ask_again(self) -> None:
         """Ask once more a relay that refused: it may know more now."""
         if self._link.refusal is not None and not self._link.waiting:

@@ -27,7 +27,7 @@ from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.interface import Effect, Input, NodeMachine
 from linnet.peer.messages import CODEC
 from linnet.rooms.commands import ExamineRooms, ExamineState, RoomsAre, SendToRoom, Sent, StateIs
-from linnet.rooms.messages import ControlPage, RelayForward, ResyncPage
+from linnet.rooms.messages import ControlPage, RelayCursor, RelayForward, ResyncPage
 from linnet.rooms.relay_statements import RelayStatement, sign_statement
 from linnet.sim.attacks.figures import AttackFigures
 from linnet.sim.clock import START
@@ -43,7 +43,7 @@ TURN = 12.0
 """Virtual seconds for which one member is online alone."""
 TOGETHER = 150.0
 """Virtual seconds for which all are online at the end."""
-_PROOFS = (Reason.WITHHELD.value, Reason.EQUIVOCATION.value)
+_CAUGHT = (Reason.WITHHELD.value, Reason.EQUIVOCATION.value, Reason.STALE.value)
 
 
 class RelayLie(StrEnum):
@@ -106,7 +106,9 @@ class LyingRelay:
         self._identity = identity
         self._lie = lie
         self._world = world
-        self._frozen: dict[PeerId, RelayStatement] = {}
+        self._old: RelayStatement | None = None
+        """The last statement from before the lie."""
+        self._end: RelayCursor | None = None
 
     @property
     def hello(self) -> Hello:
@@ -117,6 +119,7 @@ class LyingRelay:
         """Apply an input as the relay does, and change what it sends."""
         effects = self._machine.handle(event, now)
         if self._world.lies_from is None:
+            self._remember(effects)
             return effects
         found: list[Effect] = []
         for effect in effects:
@@ -133,9 +136,18 @@ class LyingRelay:
             elif (message := self._changed(effect.peer, effect.message)) is not None:
                 yield Send(effect.peer, message)
 
+    def _remember(self, effects: list[Effect]) -> None:
+        """Remember the newest signed page, to show its state for ever."""
+        for effect in effects:
+            for each in effect.effects if isinstance(effect, AfterCommit) else (effect,):
+                if isinstance(each, Send) and isinstance(each.message, ResyncPage) and each.message.said:
+                    self._old, self._end = each.message.said, each.message.next
+
     def _changed(self, peer: PeerId, message: Message) -> Message | None:
         """Return what the liar sends instead; None: nothing."""
         match message:
+            case ResyncPage() if self._lie is RelayLie.REPLAY:
+                return self._old_page(message)
             case ResyncPage():
                 return self._page(peer, message)
             case ControlPage():
@@ -166,6 +178,22 @@ class LyingRelay:
             self._world.note_lie()
         said = replace(said, held=held)
         return replace(page, units=shown, said=sign_statement(self._identity.device, page.room, said))
+
+    def _old_page(self, page: ResyncPage) -> ResyncPage | None:
+        """Return an answer as the relay gave it before it began to lie; it pushes nothing."""
+        old, end = self._old, self._end
+        if page.after is not None or old is None or end is None or page.said is None:
+            return None
+        reach = page.said.reach
+        self._world.note_lie()
+        if reach is None or reach.after > end.position:
+            return replace(page, units=(), said=None)
+        past = replace(reach, upto=max(reach.after, end.position))
+        held = tuple(each for each in page.said.held if each.position <= past.upto)
+        said = replace(old, held=held, reach=past, at_ms=page.said.at_ms)
+        units = tuple(each for each in page.units if _event(each).id in [one.event for one in held])
+        signed = sign_statement(self._identity.device, page.room, said)
+        return replace(page, units=units, next=replace(end, position=past.upto), more=False, said=signed)
 
     def _hides_id(self, peer: PeerId, event: EventId) -> bool:
         known = self._world.events.get(event)
@@ -400,7 +428,7 @@ def _proofs(outcome: _Outcome) -> tuple[float | None, int, int]:
     told = [
         row.time
         for row in outcome.trace.rows()
-        if row.kind == Kind.REJECTED and row.reason in _PROOFS and row.peer in liars
+        if row.kind == Kind.REJECTED and row.reason in _CAUGHT and row.peer in liars
     ]
     return min(told, default=None), len(members), false
 

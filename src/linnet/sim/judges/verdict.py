@@ -30,6 +30,8 @@ class Rule(StrEnum):
     """A command got no answer at all."""
     BUDGET = "budget"
     """A node did more than a quiet or broken situation allows."""
+    ACCUSED = "accused"
+    """A node is proved to lie that is honest."""
     FAILED = "failed"
     """A machine raised an error."""
 

@@ -18,6 +18,7 @@ from linnet.peer.interface import AnyCommand, Handed, Start
 from linnet.rooms.commands import (
     AddRelay,
     CreateRoom,
+    ExamineRooms,
     ExamineState,
     JoinRoom,
     LeaveRoom,
@@ -25,6 +26,7 @@ from linnet.rooms.commands import (
     RevokeInRoom,
     RoomLeft,
     RoomMade,
+    RoomsAre,
     SendToRoom,
     Sent,
     SetLevel,
@@ -385,7 +387,25 @@ class RoomsWay(OpenWorld):
             for name, each in self.leaving.items()
             if each.acked is None and self.is_up(name)
         ]
+        complaints += self._accusations()
         return complaints + judge_room(messages, self._rulings(), members, outcasts, FOUNDER, leavers)
+
+    def _accusations(self) -> list[Complaint]:
+        """Return a complaint for each fault that a member found in the relay, which is honest."""
+        complaints = []
+        for name in self.joined:
+            if not self.is_up(name):
+                continue
+            told = self.answered(self.ask(name, ExamineRooms()))
+            for room in told.rooms if isinstance(told, RoomsAre) else ():
+                complaints += [
+                    Complaint(
+                        Rule.ACCUSED, f"{name} has found the relay {self.names[each.relay]} {each.fault}"
+                    )
+                    for each in room.relays
+                    if each.fault is not None
+                ]
+        return complaints
 
     def _rulings(self) -> list[Ruling]:
         """Return the decisions, joins and leaves."""
