@@ -37,3 +37,13 @@ def test_wrong_input_is_told_in_a_line(shell: Linnet) -> None:
     shell.fails(2, "sim", "rooms", "--peers", "1")
     shell.fails(2, "sim", "rooms", "--offline", "1.5")
     assert "neither aws, nor constant:MS" in shell.fails(2, *WORDS, "--latency", "martian")
+
+
+def test_relays_that_lie_beside_those_that_do_not(shell: Linnet) -> None:
+    lying = ("sim", "rooms", "--attack", "withhold", "--peers", "4", "--relays", "2", "--messages", "8")
+    found = shell.json(*lying)
+    figures = found["figures"]
+    assert (figures["attack"], figures["share"], figures["honest_due"]) == ("withhold", 0.5, 24)
+    assert (figures["delivered"], figures["delivered_without"], found["withheld"]) == (24, 24, 0)
+    assert "a liar was caught after, s" in shell.ok(*lying)
+    assert "3 of 2 relays cannot lie" in shell.fails(2, *lying, "--liars", "3")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ from linnet.cli.sim.runner import LatencyOption, RunOptions, SeedOption, show_ou
 from linnet.core.errors import BadText
 
 if TYPE_CHECKING:
+    from linnet.sim.attacks.lying_relays import RelayAttackReport
     from linnet.sim.rooms.metadata import Knowledge
     from linnet.sim.rooms.scenario import RoomsReport
 
@@ -48,13 +50,40 @@ class RoomOptions(Options):
     gap: Annotated[float, typer.Option(min=0.01, help="Seconds between messages, on average.")] = 1.0
 
 
+class Lie(StrEnum):
+    """What lying relays do, as in `linnet.sim.attacks.lying_relays.RelayLie`."""
+
+    WITHHOLD = "withhold"
+    REORDER = "reorder"
+    REPLAY = "replay"
+    SPLIT = "split"
+
+
+@dataclass(frozen=True)
+class RelayAttackOptions(Options):
+    """The relays that lie."""
+
+    attack: Annotated[
+        Lie | None,
+        typer.Option(
+            "--attack",
+            help="Let relays lie, and hold the run against one in which they do not. Members come one at a "
+            "time, then all meet. Of the other options --peers, --relays, --messages, --seed, --latency, "
+            "--loss, --jitter and --trace count.",
+        ),
+    ] = None
+    liars: Annotated[int, typer.Option(min=1, max=32, help="With --attack: relays that lie.")] = 1
+
+
 @with_examples(
     "linnet sim rooms --peers 20 --relays 3 --messages 200 --offline 0.5 --bans 3 --seed 1",
     "linnet sim rooms --relays 0 --json",
     "linnet sim rooms --loss 0.01 --partition 60 --trace run.parquet",
     "linnet sim rooms --nemesis all --seed 7",
+    "linnet sim rooms --attack withhold --peers 8 --relays 2 --messages 48",
+    "linnet sim rooms --attack replay --relays 1 --json",
 )
-def rooms(options: RoomOptions, run: RunOptions) -> None:
+def rooms(options: RoomOptions, run: RunOptions, lies: RelayAttackOptions) -> None:
     """Run a room over a simulated network: the shipped node, a virtual clock, seeded links.
 
     People come and go, speak, and some are banned or demoted on the way. At the end all are online, and a
@@ -64,12 +93,53 @@ def rooms(options: RoomOptions, run: RunOptions) -> None:
     if run.nemesis is not None:
         run.run_nemesis(run.nemesis, "rooms", options.seed)
         return
+    if lies.attack is not None:
+        _attack(options, run, lies.attack, lies.liars)
+        return
     with simulation():
         from linnet.sim.rooms.scenario import RoomScenario, run_rooms
 
         report = run.run_scenario(run_rooms, RoomScenario(**vars(options)))
     complaints = (*report.undelivered, *report.ledger_wrong_lines)
     show_outcome(report, _rows(report), run.as_json, report.ok, complaints)
+
+
+def _attack(options: RoomOptions, run: RunOptions, lie: Lie, liars: int) -> None:
+    with simulation():
+        from linnet.sim.attacks.lying_relays import RelayAttackPlan, RelayLie, run_relay_attack
+
+        shared = ("peers", "relays", "messages", "seed", "latency", "loss", "jitter")
+        chosen = {name: getattr(options, name) for name in shared}
+        plan = RelayAttackPlan(RelayLie(lie.value), liars=liars, **chosen)
+        report = run.run_scenario(run_relay_attack, plan)
+    figures = report.figures
+    complaint = (
+        f"{figures.honest_due - figures.delivered} of {figures.honest_due} deliveries lost, "
+        f"{report.members - report.right_states} members with another state, "
+        f"{report.falsely_caught} faults found in honest relays"
+    )
+    show_outcome(report, _attack_rows(report), run.as_json, report.ok, (complaint,))
+
+
+def _attack_rows(report: RelayAttackReport) -> list[tuple[str, object]]:
+    figures = report.figures
+    told = figures.told_after_seconds
+    return [
+        ("lie", figures.attack),
+        ("share of the relays that lie", f"{figures.share:.0%}"),
+        ("deliveries due", figures.honest_due),
+        ("made by relays alone", report.alone),
+        ("the same without the attack", report.alone_without),
+        ("made once members met", figures.delivered),
+        ("the same without the attack", figures.delivered_without),
+        ("longest time to a delivery, s", figures.worst_seconds),
+        ("a liar was caught after, s", "never" if told is None else told),
+        ("members who know that it lies", f"{report.caught_at} of {report.members}"),
+        ("faults found in honest relays", report.falsely_caught),
+        ("members with the right state", f"{report.right_states} of {report.members}"),
+        ("bytes that liars sent", figures.attacker_bytes),
+        ("bytes that all others sent", figures.honest_bytes),
+    ]
 
 
 def _rows(report: RoomsReport) -> list[tuple[str, object]]:

@@ -411,7 +411,7 @@ class Evidence:
         is_proof = found.reason is not Reason.STALE
         if is_kept:
             self._cells.put(self._proved, relay + found.reason.encode(), raw)
-        note = _NOTES[found.reason] + ("" if is_kept else "; the proof is too large to be kept")
+        note = FAULT_NOTES[found.reason] + ("" if is_kept else "; the proof is too large to be kept")
         record = Record(Kind.REJECTED, self._room, found.event, peer=relay, reason=found.reason, note=note)
         self._out.record(record)
         self._out.notify(FaultFound(relay, found.reason, found.event))
@@ -436,12 +436,13 @@ class SpreadFault(Notice, frozen=True, gc=False):
     proof: RelayProof
 
 
-_NOTES = {
+FAULT_NOTES = {
     Reason.WITHHELD: "a relay withholds what it signed to have taken",
     Reason.EQUIVOCATION: "a relay signed two histories",
     Reason.STALE: "a relay shows an older state than it has signed",
     Reason.LOST: "a relay went on from an older state and lost what it had signed",
 }
+"""The notes of the records that tell of faults."""
 
 
 def _note_newest(known: _Relay, said: RelayStatement) -> None:

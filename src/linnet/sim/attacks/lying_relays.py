@@ -28,6 +28,7 @@ from linnet.peer.interface import Effect, Input, NodeMachine
 from linnet.peer.messages import CODEC
 from linnet.rooms.commands import ExamineRooms, ExamineState, RoomsAre, SendToRoom, Sent, StateIs
 from linnet.rooms.messages import ControlPage, RelayCursor, RelayForward, ResyncPage
+from linnet.rooms.relay_client.evidence import FAULT_NOTES
 from linnet.rooms.relay_statements import RelayStatement, sign_statement
 from linnet.sim.attacks.figures import AttackFigures
 from linnet.sim.clock import START
@@ -43,7 +44,7 @@ TURN = 12.0
 """Virtual seconds for which one member is online alone."""
 TOGETHER = 150.0
 """Virtual seconds for which all are online at the end."""
-_CAUGHT = (Reason.WITHHELD.value, Reason.EQUIVOCATION.value, Reason.STALE.value)
+_CAUGHT = tuple(note for reason, note in FAULT_NOTES.items() if reason is not Reason.LOST)
 
 
 class RelayLie(StrEnum):
@@ -86,16 +87,16 @@ class RelayAttackReport(Struct, frozen=True):
     right_states: int
     """The members that see the right state of the room at the end."""
     members: int
-    proved_at: int
-    """The members that have a proof against a liar at the end."""
-    falsely_proved: int
-    """Proofs against honest relays."""
+    caught_at: int
+    """The members that know at the end that a relay lies."""
+    falsely_caught: int
+    """Faults found in honest relays."""
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is lost, all see one state, and no honest relay is proved to lie."""
+        """Whether nothing is lost, all see one state, and no honest relay is accused."""
         is_whole = self.figures.delivered == self.figures.honest_due
-        return is_whole and self.right_states == self.members and not self.falsely_proved
+        return is_whole and self.right_states == self.members and not self.falsely_caught
 
 
 class LyingRelay:
@@ -350,7 +351,7 @@ def run_relay_attack(
     progress(0.5, f"with the attack: {plan.lie}")
     attacked = _run(plan, True, ColumnTrace() if trace is None else trace)
     world = attacked.world
-    told, proved, false = _proofs(attacked)
+    told, caught, false = _caught(attacked)
     since = None if told is None or world.lied_at is None else max(0.0, told - START - world.lied_at)
     figures = AttackFigures(
         attack=plan.lie.value,
@@ -370,7 +371,7 @@ def run_relay_attack(
         without.alone - attacked.alone,
         _right_states(world),
         len(world.peers),
-        proved,
+        caught,
         false,
     )
 
@@ -411,8 +412,8 @@ def _speak(outcome: _Outcome, name: str, number: int) -> None:
     world.offline(name)
 
 
-def _proofs(outcome: _Outcome) -> tuple[float | None, int, int]:
-    """Return when the first proof against a liar was found, who has one, and proofs of honest relays."""
+def _caught(outcome: _Outcome) -> tuple[float | None, int, int]:
+    """Return when the first liar was caught, who knows it, and the faults found in honest relays."""
     world = outcome.world
     liars = {world.peer(name) for name in world.liars}
     members, false = set(), 0
@@ -428,7 +429,7 @@ def _proofs(outcome: _Outcome) -> tuple[float | None, int, int]:
     told = [
         row.time
         for row in outcome.trace.rows()
-        if row.kind == Kind.REJECTED and row.reason in _CAUGHT and row.peer in liars
+        if row.kind == Kind.REJECTED and row.note in _CAUGHT and row.peer in liars
     ]
     return min(told, default=None), len(members), false
 
