@@ -13,6 +13,8 @@ from tests.rooms.relay.scenes import OPEN, World, peer_of
 from linnet.core.errors import RemoteError
 from linnet.core.reasons import Reason
 from linnet.core.stores import Damage
+from linnet.event.event import Event
+from linnet.event.signing import recall_unit, unit_head
 from linnet.rooms.messages import ResyncPage
 from linnet.rooms.relay.event_cache import ExpiryDue
 from linnet.rooms.relay_statements import RelayStatement, check_statement, find_contradiction
@@ -62,7 +64,7 @@ def test_a_page_names_all_that_it_shows_and_a_signature_fits_its_room_alone() ->
     page = world.resync("r0", "ben")
     assert page.said is not None
     assert page.said.reach is not None
-    assert [each.event for each in page.said.held] == [unit.head for unit in map(_head, page.units)]
+    assert [each.event for each in page.said.held] == [unit_head(unit) for unit in page.units]
     assert page.next is not None
     assert (page.said.reach.after, page.said.reach.upto) == (0, page.next.position)
     check_statement(world.room, peer_of("r0"), page.said)
@@ -71,12 +73,6 @@ def test_a_page_names_all_that_it_shows_and_a_signature_fits_its_room_alone() ->
             check_statement(room, peer_of(relay), page.said)
     with pytest.raises(RemoteError):
         check_statement(world.room, peer_of("r0"), replace(page.said, count=page.said.count + 1))
-
-
-def _head(unit: object) -> object:
-    from linnet.event.signing import recall_unit
-
-    return recall_unit(unit)  # type: ignore[arg-type]
 
 
 def test_pushed_pages_name_what_their_reader_sent_itself() -> None:
@@ -250,13 +246,11 @@ def test_an_honest_relay_is_never_proved_to_lie(seed: int) -> None:
                 world.link("r0", *people)
                 # Its store may lack what the room decided since.
                 world.send("r0", "ann", *_control_events(world))
-    said = world.statements(*people)
-    assert len(said) > 40
-    found = set(proofs(said))
+    signed = world.statements(*people)
+    assert len(signed) > 40
+    found = set(proofs(signed))
     assert found <= ({Reason.LOST} if restored else set())
 
 
-def _control_events(world: World) -> list[object]:
-    from linnet.event.signing import recall_unit
-
+def _control_events(world: World) -> list[Event]:
     return [recall_unit(unit).events[0] for unit in world.control_units()][1:]

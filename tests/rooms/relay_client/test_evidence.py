@@ -15,7 +15,7 @@ from linnet.core.ids import EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.items import RelayFaulty
 from linnet.identity.keys import SigningKey
-from linnet.machine.outbox import Effect, Outbox
+from linnet.machine.outbox import Effect, Notice, Outbox
 from linnet.rooms.commands import AddRelay, Sent
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.guests import Guest
@@ -90,7 +90,7 @@ class Member:
         return [each.reason for each in taken if isinstance(each, FaultFound)]
 
     def effects(self) -> list[Effect]:
-        return [each for each in self.out.take_said() if not isinstance(each, FaultFound | SpreadFault)]
+        return [each for each in self.out.take_said() if not isinstance(each, Notice)]
 
 
 def guest(name: str, compares: bool = True, relay: bool = False) -> Guest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
 from tests.driven import Driven
 from tests.rooms.relay_voices import (
     ROOM,
@@ -21,6 +22,7 @@ from linnet.core.reasons import Reason
 from linnet.rooms.config import RoomsConfig
 from linnet.rooms.messages import RelayCursor, Resync, ResyncPage
 from linnet.rooms.relay_client.relay_session import Behind, Forgot, Page, RelayReading
+from linnet.rooms.relay_statements import Reach, RelayStatement
 from linnet.store.memory import MemoryStore
 from linnet.trace.records import Kind, Record
 
@@ -131,6 +133,28 @@ def test_after_a_while_without_news_it_is_asked_once_more_without_a_record() -> 
     assert one.confirm_page(2, ()) == [LOOK]
     one.look()
     assert read(one, page(3, (unit(3),), cursor(3))) == [ANSWERED, response(1), handed(3, 3)]
+
+
+def test_after_quiet_it_is_asked_from_where_the_quiet_began_so_that_one_statement_covers_it() -> None:
+    def signed(request: int, after: int, upto: int, *numbers: int) -> ResyncPage:
+        said = RelayStatement(b"line one", 9, bytes(32), (), 0, (), (), Reach(after, upto, 0, ()), bytes(64))
+        return replace(page(request, tuple(map(unit, numbers)), cursor(upto)), said=said)
+
+    def asked_at() -> RelayCursor | None:
+        sent = one.look()[0].effects[0].message
+        assert isinstance(sent, Resync)
+        return sent.cursor
+
+    one = caught_up()
+    assert asked_at() == cursor(2)
+    for request, upto in ((2, 5), (3, 8), (4, 11)):  # The log grows by what happens in other rooms.
+        read(one, signed(request, 2, upto))
+        one.confirm_page(request, ())
+        assert one.cursor == cursor(upto)
+        assert asked_at() == cursor(2)
+    read(one, signed(5, 2, 12, 12))
+    one.confirm_page(5, ())
+    assert asked_at() == cursor(12)
 
 
 def test_it_is_asked_now_and_then_though_news_never_end() -> None:
