@@ -79,6 +79,7 @@ from linnet.places.commands import (
 )
 from linnet.rooms.commands import (
     AddRelay,
+    CompareRelays,
     CreateRoom,
     DropRelay,
     ExamineLedger,
@@ -293,6 +294,7 @@ OPERATIONS: tuple[Operation, ...] = (
     get("/v1/rooms/{room}/security", ReportSecurity),
     post("/v1/rooms/{room}/relays", AddRelay),
     post("/v1/rooms/{room}/relays/drop", DropRelay),
+    post("/v1/rooms/{room}/relays/compare", CompareRelays),
     post("/v1/rooms/{room}/chunks", KeepChunk),
     get("/v1/rooms/{room}/chunks/{digest}", FetchChunk),
     get("/v1/people/{person}", LookUpPerson),

@@ -31,6 +31,7 @@ from linnet.node.subscription import Subscription
 from linnet.rooms.attachments import Piece, attachment_body, attachment_of, piece_of
 from linnet.rooms.commands import (
     AddRelay,
+    CompareRelays,
     CreateRoom,
     Departure,
     DropRelay,
@@ -46,6 +47,7 @@ from linnet.rooms.commands import (
     ReadRoom,
     Redact,
     RelayReport,
+    RelaysCompared,
     RevokeInRoom,
     RoomLeft,
     RoomMade,
@@ -216,6 +218,10 @@ class Room:
     async def drop_relay(self, relay: PeerId) -> Sent:
         """Remove a relay from the room."""
         return await self._ask(DropRelay(self.id, relay))
+
+    async def compare_relays(self, old: PeerId, new: PeerId) -> RelaysCompared:
+        """Compare two relays, and give the new one what it lacks; ask again until nothing is lacking."""
+        return await self._ask(CompareRelays(self.id, old, new))
 
     async def leave(self) -> RoomLeft:
         """Leave the room and stop following it; what is kept of it here stays.

@@ -277,6 +277,31 @@ class RoomLeft(Struct, frozen=True, gc=False):
     """Why no peer is told."""
 
 
+class RelaysCompared(Struct, frozen=True, gc=False):
+    """How far a relay holds what another relay of the room, and this device, hold."""
+
+    room: TopicId
+    wanted: int
+    """The events that the new relay should hold."""
+    held: int
+    """Those that it holds; it has signed that of all but operations on keys."""
+    lacks: int
+    """Those that would be left behind."""
+    lacking: tuple[EventId, ...]
+    """The first of them, a hundred at most."""
+    reasons: dict[str, int]
+    """Why the new relay refuses some of the wanted events, with their number."""
+    compared: bool
+    """Whether the old relay was read to its end. If not, what only it holds is not known here."""
+    read: bool
+    """Whether the new relay was read to its end."""
+    old_up: bool
+    new_up: bool
+    old_signs: bool
+    new_signs: bool
+    """Whether they sign what they show; versions before 0.2 do not."""
+
+
 class Departure(Struct, frozen=True, gc=False):
     """A room that was left while no other peer is known to have received the leave."""
 
@@ -462,6 +487,17 @@ class DropRelay(RoomCommand[Sent], frozen=True, gc=False):
     """Take a relay out of the room's state, and its membership with it."""
 
     relay: PeerId
+
+
+class CompareRelays(RoomCommand[RelaysCompared], frozen=True, gc=False):
+    """Compare two relays of the room, and give the new one what it lacks.
+
+    The first question begins the comparison, further ones tell how far it is; a minute after the last one it
+    ends. Nothing is removed: `DropRelay` does that once nothing is lacking.
+    """
+
+    old: PeerId
+    new: PeerId
 
 
 class SendToRoom(RoomCommand[Sent], frozen=True, gc=False):

@@ -66,7 +66,13 @@ from linnet.rooms.messages import Refused as RefusedMessage
 from linnet.rooms.receipts import ReceiptDue
 from linnet.rooms.relay.relay import Relay
 from linnet.rooms.relay_client.evidence import CompareDue
-from linnet.rooms.relay_client.relay_client import LingerDue, RelayChoiceDue, RelayLinkDue, RotationDue
+from linnet.rooms.relay_client.relay_client import (
+    CensusDue,
+    LingerDue,
+    RelayChoiceDue,
+    RelayLinkDue,
+    RotationDue,
+)
 from linnet.rooms.relay_client.relay_session import BatchDue, LookDue, PageDue
 from linnet.rooms.room import DepartureEndDue, DepartureOver, Room, RoomRegistry
 from linnet.rooms.room_commands import RoomCommands
@@ -394,6 +400,7 @@ class Rooms(Part):
     pass_over_lost_relay = when_due(
         RelayLinkDue, lambda room, timer, now: room.relays.handle_lasting_loss(timer.relay, now)
     )
+    end_census = when_due(CensusDue, lambda room, _, now: room.relays.end_census(now))
     let_go_of_relay = when_due(LingerDue, lambda room, timer, _: room.relays.let_go(timer.relay))
     look_at_relay = when_due(LookDue, lambda room, timer, _: room.relays.look(timer.relay))
     pass_over_slow_relay = when_due(

@@ -6,6 +6,7 @@ application does not see it any more.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import assert_never
 
@@ -23,12 +24,25 @@ from linnet.identity.text import Sort, to_text
 from linnet.machine.commands import Declined
 from linnet.machine.outbox import Notice
 from linnet.overlay.notices import NeighborUp, OverlayNotice
-from linnet.rooms.auth.room_state import View
+from linnet.rooms.auth.room_state import RETENTION_KEY, View
 from linnet.rooms.backfill import BackfillClient, BackfillServer
+from linnet.rooms.commands import RelaysCompared
+from linnet.rooms.config import RelayLimits
 from linnet.rooms.encryption.group_maintenance import GroupMaintenance
 from linnet.rooms.event_flow import Passing, Taking
 from linnet.rooms.event_positions import Arrival, Draft
-from linnet.rooms.event_types import MEMBER, RELAY, Member, Membership, body_of, member_key
+from linnet.rooms.event_types import (
+    CONTROL_KINDS,
+    CREATE,
+    GROUP,
+    MEMBER,
+    RELAY,
+    Member,
+    Membership,
+    Retention,
+    body_of,
+    member_key,
+)
 from linnet.rooms.handshake import Handshake, HeadAnnouncements
 from linnet.rooms.invitations import Ticket
 from linnet.rooms.messages import (
@@ -41,9 +55,11 @@ from linnet.rooms.messages import (
     StatementsAre,
 )
 from linnet.rooms.messages import Refused as RefusedMessage
+from linnet.rooms.relay_client.census import LISTED, RelayCensus
 from linnet.rooms.relay_client.evidence import FaultFound, SpreadFault
 from linnet.rooms.relay_client.relay_client import RelayNotice
 from linnet.rooms.relay_client.relay_session import (
+    QUEUE_EVENTS,
     Behind,
     Forgot,
     GiveMissing,
@@ -56,6 +72,8 @@ from linnet.rooms.relay_client.relay_session import (
 from linnet.rooms.room_setup import Parts, Setting
 from linnet.trace.records import Kind, Record
 
+KEPT_FOR = RelayLimits().max_lifetime
+"""Seconds for which relays keep an event where the room decides nothing."""
 JOINED = "joined"
 LEFT = "left"
 """Notes of the records by which a trace shows when this node was in a room."""
@@ -376,6 +394,51 @@ class Room(Parts):
     def compare_relays(self, now: float) -> None:
         """Ask members about events that our relays have not shown."""
         self.evidence.handle_timer(self.guests.by_peer, now)
+
+    def compare_relays_now(self, old: PeerId, new: PeerId, now: float) -> RelaysCompared:
+        """Go on with the comparison of two relays, or begin it, and tell how far it is."""
+        census = self.relays.census
+        if census is None or (census.old, census.new) != (old, new):
+            census = RelayCensus(old, new, self._events_for_relays(now))
+            self.relays.begin_census(census, now)
+        lacking = census.lacking()
+        if census.at_new.is_whole:
+            parcels = map(self.passing.parcel, lacking[:QUEUE_EVENTS])
+            self.relays.go_on_with_census([each for each in parcels if each is not None], now)
+        else:
+            self.relays.go_on_with_census((), now)
+        wanted = census.wanted()
+        reasons = Counter(reason.value for event, reason in census.at_new.refused.items() if event in wanted)
+        return RelaysCompared(
+            self.id,
+            len(wanted),
+            sum(event in census.at_new for event in wanted),
+            len(lacking),
+            tuple(lacking[:LISTED]),
+            dict(reasons),
+            census.at_old.is_whole,
+            census.at_new.is_whole,
+            old in self.context.links,
+            new in self.context.links,
+            self.evidence.signs(old),
+            self.evidence.signs(new),
+        )
+
+    def _events_for_relays(self, now: float) -> list[EventId]:
+        """Return the events of our log that a relay of the room may still keep, by their times."""
+        fact = self.view.get(RETENTION_KEY)
+        longest = KEPT_FOR
+        if fact is not None and isinstance(fact.content, Retention):
+            kept = fact.content.max_lifetime_ms
+            longest = float("inf") if kept is None else kept / 1000
+        found = []
+        for verified in self.memory.events():
+            event = verified.events[0]
+            oldest = now - (KEPT_FOR if event.kind == GROUP else longest)
+            is_kept = event.kind in CONTROL_KINDS or event.time / 1000 > oldest
+            if is_kept and event.kind != CREATE and self.memory.is_shown(event.id):
+                found.append(event.id)
+        return found
 
     def handle_deadline(self, seq: int) -> None:
         """Tell subscribers if an event of ours has not arrived everywhere by its deadline."""

@@ -18,6 +18,7 @@ from linnet.machine.part import Part, on_command, on_input, on_message, on_timer
 from linnet.rooms.auth.room_state import View
 from linnet.rooms.commands import (
     AddRelay,
+    CompareRelays,
     CreateRoom,
     DropRelay,
     ExamineLedger,
@@ -344,6 +345,18 @@ class RoomCommands(Part):
         del self.adding[adding.room + adding.contact.peer]
         adding.end()
         self._out.reply(adding.request, Declined(Reason.TIMEOUT, "the relay did not answer"))
+
+    @on_command(CompareRelays)
+    def compare_relays(self, request: int, command: CompareRelays, now: float) -> None:
+        """Compare two relays of a room, or go on with it, and tell how far that is."""
+        room = self._room(command.room)
+        for relay in (command.old, command.new):
+            if not room.view.is_relay(relay):
+                raise Refused(Reason.NOT_A_RELAY, f"{to_text(Sort.DEVICE, relay)} is no relay of this room")
+        if command.old == command.new:
+            raise Refused(Reason.IN_USE, "it is one relay: name another one to take its place")
+        self._out.reply(request, room.compare_relays_now(command.old, command.new, now))
+        room.settle(now)
 
     def _room(self, room: TopicId) -> Room:
         known = self._registry.find(room)

@@ -1,13 +1,54 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from tests.cli.village import Tea
+from tests.cli.village import RELAY, Tea, up
 
 from linnet.cli.exits import Failure
 from linnet.cli.room.state import relay_row, setting
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.rooms.commands import RelayStatus
+
+
+def test_a_room_moves_to_another_relay_with_all_that_the_old_one_holds(tea: Tea, tmp_path: Path) -> None:
+    tea.another("moving")
+    old = tea.relay.address
+    tea.ada.ok("room", "relays", "moving", "--add", old)
+    tea.until(lambda: any(each["up"] for each in tea.ada.json("room", "relays", "moving")["relays"]))
+    for number in range(3):
+        tea.ada.ok("room", "send", "moving", f"number {number}")
+    key = old.partition("@")[0]
+    assert "KEY@HOST:PORT" in tea.ada.fails(
+        2, "room", "relays", "moving", "--move", key, tea.bea.address.partition("@")[0]
+    )
+    assert "no relay of this room" in tea.ada.fails(
+        2, "room", "relays", "moving", "--move", tea.bea.address, old
+    )
+    with up(tmp_path / "second", *RELAY) as second:
+        moved = tea.ada.json("room", "relays", "moving", "--move", key, second.address)
+        assert (moved["old"], moved["new"]) == (key, second.address.partition("@")[0])
+        assert moved["held"] == moved["wanted"] > 6
+        assert (moved["compared"], moved["refused"]) == (True, {})
+        (left,) = tea.ada.json("room", "relays", "moving")["relays"]
+        assert left["relay"] == moved["new"]
+        assert left["signs"] is True
+        assert left["fault"] is None
+
+
+def test_a_move_to_a_relay_that_is_away_fails_and_removes_nothing(tea: Tea, tmp_path: Path) -> None:
+    tea.another("staying")
+    old = tea.relay.address
+    tea.ada.ok("room", "relays", "staying", "--add", old)
+    with up(tmp_path / "third", *RELAY) as third:
+        tea.ada.ok("room", "relays", "staying", "--add", third.address)
+        new = third.address.partition("@")[0]
+    said = tea.ada.fails(
+        1, "room", "relays", "staying", "--move", old.partition("@")[0], new, "--patience", "2"
+    )
+    assert "is not in reach: nothing was removed" in said
+    assert len(tea.ada.json("room", "relays", "staying")["relays"]) == 2
 
 
 def test_what_holds_and_setting_it(tea: Tea) -> None:

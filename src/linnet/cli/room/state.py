@@ -150,9 +150,18 @@ def kept_text(seconds: float | None) -> str:
     return "until they are full" if seconds is None else f"for {duration_text(seconds)}"
 
 
-RELAY_COLUMNS = ("relay", "state", "in use", "round trip", "load", "addresses")
+RELAY_COLUMNS = ("relay", "state", "in use", "round trip", "load", "signs", "caught", "addresses")
 Add = Annotated[
     str | None, typer.Option("--add", metavar="KEY@HOST:PORT", help="Ask this relay to serve the room.")
+]
+Move = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--move",
+        metavar="OLD NEW",
+        help="Replace the relay OLD (ld1…) by NEW (KEY@HOST:PORT, or ld1… if it is one already), once NEW "
+        "holds all that OLD holds.",
+    ),
 ]
 Drop = Annotated[str | None, typer.Option("--drop", metavar="KEY", help="Remove this relay, ld1….")]
 
@@ -161,31 +170,40 @@ Drop = Annotated[str | None, typer.Option("--drop", metavar="KEY", help="Remove 
     "linnet room relays tea",
     "linnet room relays tea --add ld1…@relay.example.org:7700",
     "linnet room relays tea --drop ld1…",
+    "linnet room relays tea --move ld1… ld1…@relay.example.org:7700",
 )
 def show_relays(
     room: RoomArgument,
     add: Add = None,
     drop: Drop = None,
+    move: Move = None,
     patience: PatienceOption = 20.0,
     *,
     session: Session,
 ) -> None:
-    """Show the relays of a room, add one or remove one.
+    """Show the relays of a room, add one, remove one, or move from one to another.
 
-    A relay holds events for members who are away. It cannot send messages to the room.
+    A relay holds events for members who are away. It cannot send messages to the room. It signs what it takes
+    in and what it shows; two statements that contradict each other prove that it withholds events, and every
+    member is told. A move removes the old relay only when the new one has signed that it holds all events
+    that the old one and this device hold; pieces of attachments are not compared.
     """
     from linnet.core.ids import PeerId
     from linnet.identity.addresses import parse_contact
     from linnet.rooms.commands import AddRelay, DropRelay
 
-    if add is not None and drop is not None:
-        raise Failure("give --add or --drop, one at a time", ExitCode.USAGE)
+    if sum(each is not None for each in (add, drop, move)) > 1:
+        raise Failure("give --add, --drop or --move, one at a time", ExitCode.USAGE)
     added = None if add is None else parse_contact(add)
     dropped = None if drop is None else PeerId(from_text(Sort.DEVICE, drop.partition("@")[0]))
     with session.open_node() as node:
         found = find_room(node, room)
         if added is not None:
             say_sent(node.ask(AddRelay(found.room, added, patience)), f"relay   {add}", session)
+        elif move is not None:
+            from linnet.cli.room.relay_move import move_room
+
+            move_room(node, found, *move, patience, session)
         elif dropped is not None:
             told = f"no relay any more: {device_text(dropped)}"
             say_sent(node.ask(DropRelay(found.room, dropped)), told, session)
@@ -206,4 +224,7 @@ def relay_row(relay: RelayStatus) -> tuple[object, ...]:
         state = "linking" if relay.chosen else "idle: not linked now"
     trip = None if relay.rtt is None else f"{relay.rtt * 1000:.1f} ms"
     load = None if relay.load is None else f"{relay.load:.0%}"
-    return (device_text(relay.relay), state, relay.chosen, trip, load, relay.hints)
+    caught = "" if relay.fault is None else relay.fault.value
+    if relay.anew:
+        caught = ", ".join(filter(None, (caught, f"began anew {counted(relay.anew, 'time')}")))
+    return (device_text(relay.relay), state, relay.chosen, trip, load, relay.signs, caught, relay.hints)

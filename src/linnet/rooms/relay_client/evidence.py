@@ -174,15 +174,18 @@ class Evidence:
 
     # What relays say.
 
-    def note_statement(self, relay: PeerId, said: RelayStatement | None, now: float) -> None:
-        """Check and keep a relay's statement to us, and compare it with its earlier ones."""
+    def note_statement(self, relay: PeerId, said: RelayStatement | None, now: float) -> RelayStatement | None:
+        """Check and keep a relay's statement to us, and compare it with its earlier ones.
+
+        Returns it, if the relay made it.
+        """
         if said is None:
-            return
+            return None
         try:
             check_statement(self._room, relay, said)
         except RemoteError as error:
             self._reject(relay, error.reason)
-            return
+            return None
         known = self._relays.setdefault(relay, _Relay())
         for earlier in known.statements.values():
             if self._compare(relay, earlier, said, now):
@@ -193,6 +196,7 @@ class Evidence:
             for each in said.held:
                 self._forget_unshown(relay, known, each.event)
         self._keep(relay, known, said)
+        return said
 
     def is_behind(self, relay: PeerId, said: RelayStatement | None, now: float) -> bool:
         """Return whether a relay's answer to us must be asked for again: it has signed more than it shows.

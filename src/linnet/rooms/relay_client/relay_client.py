@@ -11,15 +11,21 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import TypeAlias
 
+import msgspec
 from msgspec import Struct
 
+from linnet.core.errors import InvalidEvent
 from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
+from linnet.event.event import Unverified
+from linnet.event.signing import recall_unit, unit_head
 from linnet.machine.outbox import Outbox
 from linnet.rooms.commands import RelayStatus
 from linnet.rooms.config import REFUSALS, RoomsConfig, pause_after
+from linnet.rooms.event_types import GROUP
 from linnet.rooms.messages import RelayCursor, RelayInfo, RelayTaken, ResyncPage, RoomTimer
+from linnet.rooms.relay_client.census import PATIENCE, RelayCensus
 from linnet.rooms.relay_client.evidence import Evidence, FaultFound, SpreadFault
 from linnet.rooms.relay_client.relay_session import (
     Behind,
@@ -71,6 +77,10 @@ class RelayLinkDue(RoomTimer, frozen=True, gc=False):
     """Timer: the link to a relay in use has been down long enough to pass the relay over."""
 
     relay: PeerId
+
+
+class CensusDue(RoomTimer, frozen=True, gc=False):
+    """Timer: nobody has asked for a while how far the comparison of two relays is."""
 
 
 class LingerDue(RoomTimer, frozen=True, gc=False):
@@ -125,6 +135,8 @@ class RelayClient:
         self._is_told = False
         self._evidence = Evidence(room, config, cells, out) if evidence is None else evidence
         self._chooser = RelaySelection(room, config.relay_choice, seed, config.relay_rotate)
+        self._census: RelayCensus | None = None
+        """The comparison of two relays, which are then both in use."""
         self._relays: dict[PeerId, _Relay] = {}
         self._used: dict[PeerId, None] = {}
         self._lingering: dict[PeerId, None] = {}
@@ -235,6 +247,50 @@ class RelayClient:
             if peer in self._used and peer in self._links:
                 relay.reading.begin()
 
+    # The comparison of two relays.
+
+    @property
+    def census(self) -> RelayCensus | None:
+        """The comparison of two relays that is under way."""
+        return self._census
+
+    def begin_census(self, census: RelayCensus, now: float) -> None:
+        """Read two relays from their oldest events, to compare them."""
+        self._census = census
+        self.choose(now)
+        for peer in (census.old, census.new):
+            if peer in self._used:
+                self._read_anew(peer)
+
+    def go_on_with_census(self, parcels: Iterable[Parcel], now: float) -> None:
+        """Give the new relay what it lacks; the comparison ends if nobody asks for it for a while."""
+        census = self._census
+        if census is None:
+            return
+        self._out.set_timer(PATIENCE, CensusDue(self._room))
+        self.choose(now)
+        if census.new in self._used:
+            self._relays[census.new].sending.put(parcels)
+
+    def end_census(self, now: float) -> None:
+        """End the comparison: nobody asks for it any more."""
+        self._census = None
+        self._out.cancel_timer(CensusDue(self._room))
+        self.choose(now)
+
+    def _read_anew(self, peer: PeerId) -> None:
+        relay = self._relays[peer]
+        relay.reading.forget()
+        if peer in self._links:
+            relay.reading.begin()
+
+    @staticmethod
+    def _is_of_keys(unit: Unverified) -> bool:
+        try:
+            return recall_unit(unit).events[0].kind == GROUP
+        except (InvalidEvent, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return False
+
     def stop(self) -> None:
         """Release all relays: we have left, or the node stops."""
         for peer in self.chosen:
@@ -242,6 +298,8 @@ class RelayClient:
         for peer in tuple(self._lingering):
             self.let_go(peer)
         self._relays = {}
+        self._census = None
+        self._out.cancel_timer(CensusDue(self._room))
         self._out.cancel_timer(RotationDue(self._room))
         self._out.cancel_timer(RelayChoiceDue(self._room))
 
@@ -321,7 +379,10 @@ class RelayClient:
             self._out.record(Record(Kind.REJECTED, self._room, peer=peer, reason=reason))
             return
         was_working = self._is_working(peer)
-        self._evidence.note_statement(peer, page.said, now)
+        said = self._evidence.note_statement(peer, page.said, now)
+        if self._census is not None:
+            keys = (unit_head(unit) for unit in page.units if self._is_of_keys(unit))
+            self._census.note_page(peer, page, said, keys)
         relay = self._relays[peer]
         failure = relay.reading.handle_page(page)
         if relay.reading.has_lost:
@@ -381,7 +442,9 @@ class RelayClient:
         if peer not in self._used:
             self._out.record(Record(Kind.REJECTED, self._room, peer=peer, reason=Reason.STALE))
             return
-        self._evidence.note_statement(peer, taken.said, now)
+        said = self._evidence.note_statement(peer, taken.said, now)
+        if self._census is not None:
+            self._census.note_answer(peer, taken, said)
         failure = self._relays[peer].sending.handle_answer(taken)
         if failure is not None:
             self._fail(peer, failure, now)
@@ -417,7 +480,10 @@ class RelayClient:
         # One that is caught lying is used only where there is no other.
         order.sort(key=self._evidence.is_caught)
         usable = [peer for peer in order if not self._retry_wait(peer, now)]
-        return usable[: self._config.relays_at_once]
+        wanted = usable[: self._config.relays_at_once]
+        census = self._census
+        compared = () if census is None else (census.old, census.new)
+        return [*wanted, *(peer for peer in usable if peer in compared and peer not in wanted)]
 
     def _retry_wait(self, peer: PeerId, now: float) -> float:
         """Return the seconds until a relay may be tried again; 0: now."""

@@ -320,7 +320,7 @@ class RelayReading:
         self._link.restarts += 1
         if self._link.restarts > _RESTARTS:
             return Reason.CURSOR_EXPIRED
-        self._link.cursor = self.cursor = None
+        self._link.cursor = self.cursor = self._link.quiet_from = None
         self._cells.delete(CURSORS, self._room + self._relay)
         if self._link.untaken:
             self._link.again = True
