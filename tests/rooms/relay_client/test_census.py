@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 from tests.rooms.circle import Circle
+from tests.rooms.relay_voices import ROOM, cursor, event_id, page, relay_id
 
+from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.peer.config import PeerConfig
 from linnet.rooms.commands import (
@@ -18,7 +20,9 @@ from linnet.rooms.commands import (
 )
 from linnet.rooms.config import RelayConfig, RelayPolicy
 from linnet.rooms.event_types import Newcomers
-from linnet.rooms.relay_client.census import PATIENCE
+from linnet.rooms.messages import RelayOutcome, RelayTaken, ResyncPage
+from linnet.rooms.relay_client.census import PATIENCE, RelayCensus
+from linnet.rooms.relay_statements import HeldEvent, Reach, RelayStatement
 
 
 class Moving(Circle):
@@ -167,3 +171,62 @@ def test_only_relays_of_the_room_can_be_compared() -> None:
     r0, bob = circle.peer("r0"), circle.peer("bob")
     assert circle.declined("ann", CompareRelays(circle.room, r0, bob)).reason is Reason.NOT_A_RELAY
     assert circle.declined("ann", CompareRelays(circle.room, r0, r0)).reason is Reason.IN_USE
+
+
+OLD, NEW = relay_id(0), relay_id(1)
+
+
+def shown(after: int, upto: int, *numbers: int, more: bool = False) -> ResyncPage:
+    held = tuple(HeldEvent(event_id(number), number, False) for number in numbers)
+    reach = Reach(after, upto, 0, ())
+    said = RelayStatement(b"line one", 9, bytes(32), (), 0, held, (), reach, bytes(64))
+    return replace(page(1, (), cursor(upto), more), said=said)
+
+
+def note(census: RelayCensus, relay: PeerId, given: ResyncPage, *keys: int) -> None:
+    census.note_page(relay, given, given.said, map(event_id, keys))
+
+
+def test_what_only_the_old_relay_holds_is_wanted_and_so_are_its_operations_on_keys() -> None:
+    census = RelayCensus(OLD, NEW, [event_id(1)])
+    note(census, OLD, shown(0, 9, 2), 3)
+    assert list(census.wanted()) == [event_id(number) for number in (1, 2, 3)]
+    note(census, NEW, shown(0, 9, 1), 3)
+    assert census.lacking() == [event_id(2)]
+
+
+def test_a_relay_is_read_to_its_end_only_by_pages_without_a_gap() -> None:
+    census = RelayCensus(OLD, NEW, [])
+    note(census, OLD, shown(0, 5, 1, more=True))
+    assert not census.at_old.is_whole
+    note(census, OLD, shown(7, 9, 8))
+    assert not census.at_old.is_whole  # Nobody has signed what is between 5 and 7.
+    pushed = replace(shown(5, 9, 8), after=cursor(5))
+    note(census, OLD, pushed)
+    assert not census.at_old.is_whole
+    note(census, OLD, shown(9, 9))
+    assert census.at_old.is_whole
+    assert event_id(8) in census.at_old
+
+
+def test_only_what_is_signed_counts_as_held_apart_from_operations_on_keys() -> None:
+    census = RelayCensus(OLD, NEW, [event_id(1), event_id(2)])
+    unsigned = replace(shown(0, 9, 1), said=None)
+    note(census, NEW, unsigned)
+    outcomes = tuple(RelayOutcome(event_id(number), cursor(number), None, ()) for number in (1, 2))
+    census.note_answer(NEW, RelayTaken(ROOM, 1, outcomes, None), None)
+    assert census.lacking() == [event_id(1), event_id(2)]
+    said = shown(0, 9, 1).said
+    census.note_answer(NEW, RelayTaken(ROOM, 2, outcomes, None), said)
+    assert census.lacking() == []
+    assert (list(census.at_new.held), list(census.at_new.keys)) == ([event_id(1)], [event_id(2)])
+
+
+def test_an_event_that_was_refused_first_and_is_taken_later_is_held() -> None:
+    census = RelayCensus(OLD, NEW, [event_id(1)])
+    refused = (RelayOutcome(event_id(1), None, Reason.QUOTA, ()),)
+    census.note_answer(NEW, RelayTaken(ROOM, 1, refused, None), None)
+    assert (census.lacking(), census.at_new.refused) == ([event_id(1)], {event_id(1): Reason.QUOTA})
+    taken = (RelayOutcome(event_id(1), cursor(1), None, ()),)
+    census.note_answer(NEW, RelayTaken(ROOM, 2, taken, None), shown(0, 9, 1).said)
+    assert (census.lacking(), census.at_new.refused) == ([], {})
