@@ -87,8 +87,9 @@ class RelayCensus:
         if said is None or said.reach is None:
             return
         count.held |= dict.fromkeys(each.event for each in said.held)
-        begins = count.upto is None or said.reach.after <= count.upto
-        if begins:
+        # A pushed page may come before the first page that we asked for.
+        goes_on = page.after is None if count.upto is None else said.reach.after <= count.upto
+        if goes_on:
             count.upto = max(count.upto or 0, said.reach.upto)
             count.is_whole = count.is_whole or (page.after is None and not page.more)
 
