@@ -13,7 +13,7 @@ from linnet.net.clock import Clock
 
 LIMIT = 20.0
 RELAY = ("--role", "relay", "--allow", "anyone")
-QUICK = "\n[rooms]\nreceipt_delay = 0.05\nannounce_delay = 0.1\n"
+QUICK = "\n[rooms]\nreceipt_delay = 0.05\nannounce_delay = 0.1\n\n[relay]\nstamp_bits = 4\n"
 
 
 def until(look: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever is looked at

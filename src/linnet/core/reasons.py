@@ -44,6 +44,8 @@ class Reason(StrEnum):
     REPEATED_NONCE = "repeated_nonce"
     DUPLICATE = "duplicate"
     WITHHELD = "withheld"
+    UNPAID = "unpaid"
+    TOO_EXPENSIVE = "too_expensive"
 
     # A peer of an overlay without trackers is not believed.
     IMPLAUSIBLE_FILTER = "implausible_filter"

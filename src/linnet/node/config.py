@@ -30,6 +30,7 @@ from linnet.overlay.kademlia.config import KademliaConfig
 from linnet.peer.config import LinkConfig, PeerConfig
 from linnet.places.config import PlacesConfig
 from linnet.rooms.config import RelayConfig, RelayLimits, RoomsConfig
+from linnet.rooms.stamps import Bits
 from linnet.streams.config import StorageRule, StreamOptions
 from linnet.trace.records import Level
 
@@ -117,8 +118,11 @@ class RelaySection(RelayLimits, frozen=True, forbid_unknown_fields=True):
     enabled: bool = False
     """Whether this node is a relay. A room uses it once a member names it there: `linnet room relays`."""
     allow: Annotated[tuple[Person, ...], Meta(max_length=10_000)] = ()
-    """Person ids, `lp1…`, of the people who may ask this relay to serve their rooms, where `policy` is
-    "allow"."""
+    """Person ids, `lp1…`, of the people who may ask this relay to serve their rooms. Where `policy` is
+    "open", those who need no stamp."""
+    stamp_bits: Bits = 21
+    """Where `policy` is "open": the stamp (proof of work) that others make before this relay serves a new
+    room of theirs, in bits; each bit doubles the work. 21 take about two seconds of one core. 0: none."""
     http: Annotated[str, Meta(max_length=1024)] = ""
     """The address where the relay also answers over HTTP: `127.0.0.1:PORT` for a program or a proxy of this
     machine, or `https://HOST:PORT` with the node's own certificate. Empty: none

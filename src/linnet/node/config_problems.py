@@ -196,10 +196,9 @@ def problems_of(config: NodeConfig) -> list[Problem]:
             Problem(("tracker", "control"), "differs from overlay.control; a network speaks one of them")
         )
     found += _addresses_problems(("relay", "allow"), parse_person, config.relay.allow)
-    if config.relay.allow and config.relay.policy is RelayPolicy.OPEN:
-        found.append(
-            Problem(("relay", "allow"), 'has no meaning where relay.policy is "open": take one of them out')
-        )
+    if config.relay.allow and config.relay.policy is RelayPolicy.OPEN and not config.relay.stamp_bits:
+        what = 'has no meaning where relay.policy is "open" and relay.stamp_bits is 0: take one of them out'
+        found.append(Problem(("relay", "allow"), what))
     found += [Problem(("trackerless", name), what) for name, what in filter_faults(config.trackerless)]
     found += [*_http_problem(config), *_edge_problems(config)]
     found += _addresses_problems(("names", "stores"), parse_contact, config.names.stores)

@@ -36,6 +36,7 @@ from linnet.rooms.commands import (
     Departure,
     DropRelay,
     ExamineLedger,
+    ExaminePrice,
     ExamineRelay,
     ExamineRooms,
     ExamineSecurity,
@@ -66,6 +67,7 @@ from linnet.rooms.commands import (
 )
 from linnet.rooms.event_types import ATTACHMENT, NAME, TOPIC, JoinRule, Membership, Newcomers
 from linnet.rooms.invitations import Invitation
+from linnet.rooms.stamps import find_stamp
 
 Bodies = bytes | str | Iterable[bytes | str]
 Subscribing = Callable[[Callable[[int], ReadRoom]], Subscription]
@@ -211,9 +213,20 @@ class Room:
         return await self._ask(RevokeInRoom(self.id, revocation))
 
     async def add_relay(self, contact: Contact | str, patience: float = 20.0) -> Sent:
-        """Ask a relay, ``KEY@HOST:PORT``, to serve the room, and name it in the room."""
+        """Ask a relay, ``KEY@HOST:PORT``, to serve the room, and name it in the room.
+
+        An open relay may ask a stamp, which is made in a thread, and takes some seconds of one core. One that
+        asks more than `rooms.stamp_bits` is refused: `Refused` with ``too_expensive``.
+        """
         given = parse_contact(contact) if isinstance(contact, str) else contact
-        return await self._ask(AddRelay(self.id, given, patience))
+        try:
+            return await self._ask(AddRelay(self.id, given, patience))
+        except Refused as error:
+            if error.reason is not Reason.UNPAID:
+                raise
+        asked = await self._ask(ExaminePrice(self.id, given.peer))
+        stamp = await asyncio.to_thread(find_stamp, asked.price, given.peer, self.id, asked.device)
+        return await self._ask(AddRelay(self.id, given, patience, stamp))
 
     async def drop_relay(self, relay: PeerId) -> Sent:
         """Remove a relay from the room."""

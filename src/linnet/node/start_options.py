@@ -134,7 +134,9 @@ class StartOptions(Struct, frozen=True, omit_defaults=True, forbid_unknown_field
         elif self.devices:
             proxy = replace(proxy, open=False, allow=(*proxy.allow, *self.devices))
         if ANYONE in self.people:
-            relay = replace(relay, policy=RelayPolicy.OPEN, allow=()) if relay.enabled else relay
+            named = tuple(each for each in self.people if each != ANYONE)
+            known = (*relay.allow, *named) if relay.stamp_bits else ()
+            relay = replace(relay, policy=RelayPolicy.OPEN, allow=known) if relay.enabled else relay
         elif self.people:
             relay = replace(relay, policy=RelayPolicy.ALLOW, allow=(*relay.allow, *self.people))
         return replace(config, tracker=tracker, proxy=proxy, relay=relay)

@@ -27,6 +27,7 @@ from linnet.rooms.messages import (
     RelaySend,
     Resync,
 )
+from linnet.rooms.stamps import Stamp, StampPrice
 
 
 class MemberFate(Struct, frozen=True, gc=False):
@@ -481,6 +482,25 @@ class AddRelay(RoomCommand[Sent], frozen=True, gc=False):
 
     contact: Contact
     patience: Patience = 20.0
+    stamp: Stamp | None = None
+    """The work that an open relay asks. Without it the relay may decline with ``unpaid``; `ExaminePrice` then
+    tells the price."""
+
+
+class RelayPrice(Struct, frozen=True, gc=False):
+    """The stamp that an open relay asks for a room, as it told this node last."""
+
+    price: StampPrice
+    device: PeerId
+    """The device for which the stamp counts: this one."""
+    most: int
+    """The bits of the most expensive stamp that this node is configured to make."""
+
+
+class ExaminePrice(RoomCommand[RelayPrice], frozen=True, gc=False):
+    """Tell the stamp that a relay asked when it declined to serve the room."""
+
+    relay: PeerId
 
 
 class DropRelay(RoomCommand[Sent], frozen=True, gc=False):

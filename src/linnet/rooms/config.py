@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from linnet.core.ids import AuthorId
 from linnet.core.limits import MIB
+from linnet.rooms.stamps import Bits
 
 
 class RelayChoice(StrEnum):
@@ -78,7 +79,9 @@ class RelayConfig(RelayLimits, frozen=True):
     """The relay role."""
 
     allow: tuple[AuthorId, ...] = ()
-    """People who may ask this relay to serve their rooms."""
+    """People who may ask this relay to serve their rooms; where it is open, those who need no stamp."""
+    stamp_bits: Bits = 0
+    """The stamp that an open relay asks of others for a new room; 0: none."""
 
 
 class RoomsConfig(Struct, frozen=True):
@@ -127,6 +130,9 @@ class RoomsConfig(Struct, frozen=True):
     """Seconds until another relay is chosen; 0: only when one fails."""
     relay_timeout: float = 5.0
     """Seconds until a relay that does not answer is passed over."""
+    stamp_bits: Bits = 24
+    """The most expensive stamp that this node makes for an open relay, in bits: each bit doubles the work. 21
+    take about two seconds of one core, 24 about 17. A relay that asks more is not used."""
     relay_retry: float = 15.0
     """Seconds until a relay that failed is tried again; doubled each time that it refuses us once more, up to
     sixteen times as long."""

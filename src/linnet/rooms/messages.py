@@ -28,6 +28,7 @@ from linnet.delivery.messages import Cards, CausalMessage, Digest, Units
 from linnet.identity.cards import Card
 from linnet.rooms.invitations import Ticket
 from linnet.rooms.relay_statements import RelayFault, RelayStatement
+from linnet.rooms.stamps import Stamp, StampPrice
 
 CHUNK_BYTES = 128 * 1024
 """The most bytes of one piece of an attachment: several fit a frame, and a lost one costs little."""
@@ -232,6 +233,8 @@ class RelayAsk(AboutRoom, frozen=True, tag=65):
     """Members and relays that hold the control DAG."""
     card: Card | None = None
     """The asker's card, for relays that serve certain people; a greeting on the same link shows it too."""
+    stamp: Stamp | None = None
+    """The work that an open relay asks for a new room."""
 
 
 class RelayAnswer(AboutRoom, frozen=True, tag=66):
@@ -244,6 +247,8 @@ class RelayAnswer(AboutRoom, frozen=True, tag=66):
     """The owner of the relay's device, to be named in the room's state."""
     card: Card | None = None
     """The proof of ownership: a person named as a relay's owner may send nothing else in the room."""
+    price: StampPrice | None = None
+    """With ``not_allowed``: it would serve the room for a stamp of this price."""
 
 
 class RelayInfo(Message, frozen=True, tag=67):

@@ -22,6 +22,7 @@ from linnet.rooms.commands import (
     CreateRoom,
     DropRelay,
     ExamineLedger,
+    ExaminePrice,
     ExamineSecurity,
     ExamineState,
     FetchChunk,
@@ -32,6 +33,7 @@ from linnet.rooms.commands import (
     Reading,
     ReadRoom,
     Redact,
+    RelayPrice,
     RevokeInRoom,
     RoomLeft,
     RoomMade,
@@ -81,6 +83,7 @@ from linnet.rooms.messages import RelayAnswer
 from linnet.rooms.relay_client.roster import RelayAnswerDue, RelayQuestion, RelayRepeatDue
 from linnet.rooms.room import Room, RoomRegistry
 from linnet.rooms.room_status import name_of, security_of, state_of
+from linnet.rooms.stamps import StampPrice, seconds_of
 from linnet.trace.records import Kind, Record
 
 Governing = (
@@ -97,6 +100,8 @@ Governing = (
     | RevokeInRoom
 )
 
+_PRICES = 64
+"""The most prices of relays that are remembered."""
 P = TypeVar("P", bound=Governing)
 
 
@@ -119,6 +124,8 @@ class RoomCommands(Part):
         self._out = registry.setting.out
         self.adding: dict[bytes, RelayQuestion] = {}
         """The open requests to relays, by room and relay."""
+        self._prices: dict[bytes, StampPrice] = {}
+        """The stamps that open relays asked last, by room and relay."""
 
     def stop(self, now: float) -> None:
         """Decline to add the relays that have not answered: the node stops."""
@@ -292,7 +299,12 @@ class RoomCommands(Part):
         ours = Contact(self._context.peer, room.listens)
         contacts = (ours, *room.neighbors.contacts(8))
         self.adding[key] = adding = RelayQuestion(
-            request, command.contact, room.handshake.greeting(answer=True), contacts, self._out
+            request,
+            command.contact,
+            room.handshake.greeting(answer=True),
+            contacts,
+            self._out,
+            command.stamp,
         )
         adding.begin(self._context.links, command.patience)
 
@@ -313,6 +325,9 @@ class RoomCommands(Part):
             return
         adding.end()
         room = self._registry.get(adding.room)
+        if room is not None and answer.reason is not None and answer.price is not None:
+            self._decline_unpaid(adding, answer.price)
+            return
         if room is None or answer.reason is not None:
             reason = answer.reason or Reason.UNKNOWN_ROOM
             self._out.reply(adding.request, Declined(reason, "the relay does not serve this room"))
@@ -325,6 +340,30 @@ class RoomCommands(Part):
         made, declined = room.passing.say(adding.draft_events(answer, room.view), now)
         room.settle(now)
         room.passing.answer(adding.request, made, declined)
+
+    def _decline_unpaid(self, adding: RelayQuestion, price: StampPrice) -> None:
+        """Decline to add an open relay that asks a stamp, and remember its price."""
+        self._prices[adding.room + adding.contact.peer] = price
+        if len(self._prices) > _PRICES:
+            del self._prices[next(iter(self._prices))]
+        most = self._registry.setting.config.stamp_bits
+        asks = (
+            f"the relay asks a stamp of {price.bits} bits, about {seconds_of(price.bits):,.0f} s of one core"
+        )
+        if price.bits > most:
+            detail = f"{asks}; this node makes stamps of {most} bits at most (rooms.stamp_bits)"
+            self._out.reply(adding.request, Declined(Reason.TOO_EXPENSIVE, detail))
+        else:
+            self._out.reply(adding.request, Declined(Reason.UNPAID, asks))
+
+    @on_command(ExaminePrice)
+    def examine_price(self, request: int, command: ExaminePrice, now: float) -> None:
+        """Reply with the stamp that a relay asked last."""
+        price = self._prices.get(self._room(command.room).id + command.relay)
+        if price is None:
+            raise Refused(Reason.UNKNOWN, "the relay has asked no stamp")
+        most = self._registry.setting.config.stamp_bits
+        self._out.reply(request, RelayPrice(price, self._context.peer, most))
 
     @on_timer(RelayRepeatDue)
     def repeat_relay_question(self, timer: RelayRepeatDue, now: float) -> None:

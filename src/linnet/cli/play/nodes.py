@@ -70,7 +70,7 @@ class LiveNode:
         self._within = within
         # A port of its own, so that others find it again after it was offline.
         section = NodeSection(label=self.name, listen=(f"127.0.0.1:{_free_port()}",))
-        role = RelaySection(enabled=True, policy=RelayPolicy.OPEN) if relay else RelaySection()
+        role = RelaySection(enabled=True, policy=RelayPolicy.OPEN, stamp_bits=0) if relay else RelaySection()
         self._config = replace(base or NodeConfig(), node=section, relay=role, trace=_TRACE)
         self._group = group
         opened = homes.init(path, wall_clock(), self._config)

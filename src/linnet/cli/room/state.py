@@ -188,9 +188,10 @@ def show_relays(
     member is told. A move removes the old relay only when the new one has signed that it holds all events
     that the old one and this device hold; pieces of attachments are not compared.
     """
+    from linnet.cli.room.relays import add_relay, move_room
     from linnet.core.ids import PeerId
     from linnet.identity.addresses import parse_contact
-    from linnet.rooms.commands import AddRelay, DropRelay
+    from linnet.rooms.commands import DropRelay
 
     if sum(each is not None for each in (add, drop, move)) > 1:
         raise Failure("give --add, --drop or --move, one at a time", ExitCode.USAGE)
@@ -199,10 +200,9 @@ def show_relays(
     with session.open_node() as node:
         found = find_room(node, room)
         if added is not None:
-            say_sent(node.ask(AddRelay(found.room, added, patience)), f"relay   {add}", session)
+            sent = add_relay(node, found.room, added, patience, session.as_json)
+            say_sent(sent, f"relay   {add}", session)
         elif move is not None:
-            from linnet.cli.room.relay_move import move_room
-
             move_room(node, found, *move, patience, session)
         elif dropped is not None:
             told = f"no relay any more: {device_text(dropped)}"

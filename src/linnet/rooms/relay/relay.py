@@ -18,7 +18,7 @@ from linnet.identity.cards import Card
 from linnet.machine.outbox import Outbox
 from linnet.machine.part import Part, on_input, on_message, on_timer
 from linnet.rooms.commands import AskRelay, RelayReplies, RelayReport, RoomStatus
-from linnet.rooms.config import RelayConfig, RoomsConfig
+from linnet.rooms.config import RelayConfig, RelayPolicy, RoomsConfig
 from linnet.rooms.guests import reject_on_local_network, reject_unknown_room
 from linnet.rooms.messages import (
     AskControl,
@@ -55,6 +55,7 @@ from linnet.rooms.relay.event_cache import ExpiryDue
 from linnet.rooms.relay.event_index import Budget
 from linnet.rooms.relay.forwarding import ForwardDue
 from linnet.rooms.relay.relay_room import RelayRoom
+from linnet.rooms.stamps import StampPrice, is_paid, window_at
 from linnet.trace.records import Kind, Record
 
 _ROOMS, _EPOCH = "relay.room", "relay.epoch"
@@ -401,6 +402,10 @@ class Relay(Part):
         person = None if caller is None else caller.person
         rooms = len(self._rooms) + len(self._admissions)
         reason = why_not_taken(self._config, person, rooms, self._setting.budget.bytes)
+        price = None
+        if reason is None and not self.serves(ask.room) and person not in self._config.allow:
+            price = self._price_of(ask, peer, now)
+            reason = None if price is None else Reason.NOT_ALLOWED
         if reason is None and len(self._admissions) >= AT_ONCE:
             reason = Reason.TOO_MANY
         if reason is None and self._context.store.log.kept(ask.room).units:
@@ -409,12 +414,20 @@ class Relay(Part):
         reason = None if is_served else reason
         card = self._context.card if reason is None else None
         if reason is not None:
-            self._reject(ask.room, peer, reason, "admission")
-        answer = RelayAnswer(ask.room, ask.request, reason, self._context.author, card)
+            self._reject(ask.room, peer, reason, "admission" if price is None else "admission: no stamp")
+        answer = RelayAnswer(ask.room, ask.request, reason, self._context.author, card, price)
         self._out.committed.send(peer, answer)
         if reason is None and not is_served:
             self._write(ask.room, b"asked", peer, ask.contacts)
             self._begin_admission(ask.room, peer, ask.contacts, now)
+
+    def _price_of(self, ask: RelayAsk, peer: PeerId, now: float) -> StampPrice | None:
+        """Return what a stranger still has to pay for a room; None: nothing."""
+        config = self._config
+        if config.policy is not RelayPolicy.OPEN:
+            return None
+        paid = is_paid(ask.stamp, config.stamp_bits, self._context.peer, ask.room, peer, now)
+        return None if paid else StampPrice(config.stamp_bits, window_at(now))
 
     def _begin_admission(
         self, room: TopicId, asker: PeerId, contacts: tuple[Contact, ...], now: float

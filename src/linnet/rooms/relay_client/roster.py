@@ -38,6 +38,7 @@ from linnet.rooms.event_types import (
     member_key,
 )
 from linnet.rooms.messages import Greet, RelayAnswer, RelayAsk, RoomTimer
+from linnet.rooms.stamps import Stamp
 from linnet.trace.records import Kind, Record
 
 _AGAIN = 2.0
@@ -66,7 +67,9 @@ class RelayQuestion:
         greet: Greet,
         contacts: tuple[Contact, ...],
         out: Outbox,
+        stamp: Stamp | None = None,
     ) -> None:
+        self._stamp = stamp
         self.room = greet.room
         self._out = out
         self._greet = greet
@@ -86,7 +89,7 @@ class RelayQuestion:
         """Greet the relay and ask it, now that its link is open."""
         relay = self.contact.peer
         self._out.send(relay, self._greet)
-        self._out.send(relay, RelayAsk(self.room, self.request, self._contacts[:64]))
+        self._out.send(relay, RelayAsk(self.room, self.request, self._contacts[:64], None, self._stamp))
         self._out.set_timer(_AGAIN, RelayRepeatDue(self.room, relay))
 
     def ask_again(self, links: dict[PeerId, None]) -> None:

@@ -1,4 +1,4 @@
-"""The move of a room from one relay to another, which removes the old one only when nothing is left there."""
+"""Relays that are added to a room, for a stamp if they ask one, or take the place of another."""
 
 from __future__ import annotations
 
@@ -8,25 +8,47 @@ from typing import TYPE_CHECKING, Any
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.output import counted, progress_bar
 from linnet.core.errors import Refused
-from linnet.core.ids import Contact, PeerId
+from linnet.core.ids import Contact, PeerId, TopicId
+from linnet.core.reasons import Reason
 from linnet.identity.addresses import parse_contact
 from linnet.identity.text import Sort, device_text, event_text, from_text, person_text, topic_text
 
 if TYPE_CHECKING:
     from linnet.cli.running_node import Session
     from linnet.node.client import ControlClient
-    from linnet.rooms.commands import RelaysCompared, RoomStatus
+    from linnet.rooms.commands import RelaysCompared, RoomStatus, Sent
 
 _PAUSE = 0.5
 """Seconds between two questions how far it is."""
 _LISTED = 5
 
 
+def add_relay(node: ControlClient, room: TopicId, contact: Contact, patience: float, quiet: bool) -> Sent:
+    """Ask a relay to serve a room; make the stamp that an open relay asks, in this process."""
+    from linnet.rooms.commands import AddRelay, ExaminePrice
+    from linnet.rooms.stamps import find_stamp
+
+    try:
+        return node.ask(AddRelay(room, contact, patience))
+    except Refused as error:
+        if error.reason is not Reason.UNPAID:
+            raise
+    asked = node.ask(ExaminePrice(room, contact.peer))
+    with progress_bar(quiet) as progress:
+
+        def tell(tried: int) -> bool:
+            progress(1 - 0.5 ** (tried / 2**asked.price.bits), f"a stamp of {asked.price.bits} bits")
+            return True
+
+        stamp = find_stamp(asked.price, contact.peer, room, asked.device, tell)
+    return node.ask(AddRelay(room, contact, patience, stamp))
+
+
 def move_room(
     node: ControlClient, room: RoomStatus, old: str, new: str, patience: float, session: Session
 ) -> None:
     """Add a relay, wait until it holds what the old one holds and we know, then remove the old one."""
-    from linnet.rooms.commands import AddRelay, DropRelay
+    from linnet.rooms.commands import DropRelay
 
     gone = PeerId(from_text(Sort.DEVICE, old.partition("@")[0]))
     contact = parse_contact(new) if "@" in new else Contact(PeerId(from_text(Sort.DEVICE, new)), ())
@@ -36,7 +58,7 @@ def move_room(
     if contact.peer not in named:
         if not contact.hints:
             raise Failure(f"say where {new} is: KEY@HOST:PORT", ExitCode.USAGE)
-        node.ask(AddRelay(room.room, contact, patience))
+        add_relay(node, room.room, contact, patience, session.as_json)
     found = _compare(node, room, gone, contact.peer, patience, session)
     unaware = _unaware(node, room, contact.peer)
     node.ask(DropRelay(room.room, gone))
