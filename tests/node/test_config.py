@@ -86,18 +86,25 @@ def test_a_relay_is_told_whom_to_serve() -> None:
     )
     check(config)
     made = told(config)
-    assert made.relay == RelayConfig(allow=(AuthorId(bytes(32)),), max_rooms=7)
+    assert made.relay == RelayConfig(allow=(AuthorId(bytes(32)),), stamp_bits=21, max_rooms=7)
     assert made.rooms == RoomsConfig(mesh=9)
     assert told(NodeConfig()).relay is None
 
 
 def test_whom_a_relay_serves_is_checked() -> None:
-    wrong = NodeConfig(relay=RelaySection(allow=("lp1abc",), policy=RelayPolicy.OPEN))
+    wrong = NodeConfig(relay=RelaySection(allow=("lp1abc",), policy=RelayPolicy.OPEN, stamp_bits=0))
     with pytest.raises(ConfigError) as caught:
         check(wrong)
     first, second = str(caught.value).splitlines()
     assert first.startswith("relay.allow[0]: this person id has 3 letters")
     assert second.startswith('relay.allow: has no meaning where relay.policy is "open"')
+    # Where strangers make a stamp, those who are named need none.
+    person = to_text(Sort.PERSON, bytes(32))
+    named = NodeConfig(relay=RelaySection(enabled=True, allow=(person,), policy=RelayPolicy.OPEN))
+    check(named)
+    relay = told(named).relay
+    assert relay is not None
+    assert (relay.allow, relay.stamp_bits) == ((AuthorId(bytes(32)),), 21)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +122,7 @@ def test_where_a_relay_answers_over_http(relay: RelaySection, wide: bool, proble
     config = NodeConfig(node=NodeSection(listen_wide=wide), relay=relay)
     if problem is None:
         check(config)
-        assert told(config).relay == RelayConfig()
+        assert told(config).relay == RelayConfig(stamp_bits=21)
         return
     with pytest.raises(ConfigError, match=problem) as caught:
         check(config)

@@ -300,7 +300,7 @@ class RelaysCompared(Struct, frozen=True, gc=False):
     new_up: bool
     old_signs: bool
     new_signs: bool
-    """Whether they sign what they show; versions before 0.2 do not."""
+    """Whether they sign what they show; version 0.1.0 does not."""
 
 
 class Departure(Struct, frozen=True, gc=False):

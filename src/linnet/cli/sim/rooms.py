@@ -67,9 +67,10 @@ class RelayAttackOptions(Options):
         Lie | None,
         typer.Option(
             "--attack",
-            help="Let relays lie, and hold the run against one in which they do not. Members come one at a "
-            "time, then all meet. Of the other options --peers, --relays, --messages, --seed, --latency, "
-            "--loss, --jitter and --trace count.",
+            metavar="LIE",
+            help="Let relays lie (withhold, reorder, replay, split), and hold the run against one in which "
+            "they do not. Members come one at a time, then all meet. Of the other options --peers, --relays, "
+            "--messages, --seed, --latency, --loss, --jitter and --trace count.",
         ),
     ] = None
     liars: Annotated[int, typer.Option(min=1, max=32, help="With --attack: relays that lie.")] = 1
@@ -83,7 +84,7 @@ class RelayAttackOptions(Options):
     "linnet sim rooms --attack withhold --peers 8 --relays 2 --messages 48",
     "linnet sim rooms --attack replay --relays 1 --json",
 )
-def rooms(options: RoomOptions, run: RunOptions, lies: RelayAttackOptions) -> None:
+def rooms(options: RoomOptions, lies: RelayAttackOptions, run: RunOptions) -> None:
     """Run a room over a simulated network: the shipped node, a virtual clock, seeded links.
 
     People come and go, speak, and some are banned or demoted on the way. At the end all are online, and a
