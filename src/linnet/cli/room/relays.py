@@ -15,6 +15,7 @@ from linnet.identity.text import Sort, device_text, event_text, from_text, perso
 
 if TYPE_CHECKING:
     from linnet.cli.running_node import Session
+    from linnet.event.event import Event
     from linnet.node.client import ControlClient
     from linnet.rooms.commands import RelaysCompared, RoomStatus, Sent
 
@@ -52,10 +53,10 @@ def move_room(
 
     gone = PeerId(from_text(Sort.DEVICE, old.partition("@")[0]))
     contact = parse_contact(new) if "@" in new else Contact(PeerId(from_text(Sort.DEVICE, new)), ())
-    named = [relay.relay for relay in room.relays]
-    if gone not in named:
+    named = _named(node, room)
+    if device_text(gone) not in named:
         raise Failure(f"{device_text(gone)} is no relay of this room", ExitCode.USAGE)
-    if contact.peer not in named:
+    if device_text(contact.peer) not in named:
         if not contact.hints:
             raise Failure(f"say where {new} is: KEY@HOST:PORT", ExitCode.USAGE)
         add_relay(node, room.room, contact, patience, session.as_json)
@@ -65,18 +66,28 @@ def move_room(
     session.say(_result(found, gone, contact.peer, unaware), _words(found, gone, contact.peer, unaware))
 
 
+def _named(node: ControlClient, room: RoomStatus) -> dict[str, Event]:
+    """Return the relays that the room's state names, joined or not, with the events that name them."""
+    from linnet.rooms.commands import ExamineState
+    from linnet.rooms.event_types import RELAY, Relay, content_of
+
+    relays = [each for each in node.ask(ExamineState(room.room)).entries if each.kind == RELAY]
+    contents = {each.key: content_of(RELAY, each.event.body) for each in relays}
+    active = [key for key, content in contents.items() if isinstance(content, Relay) and content.active]
+    return {each.key: each.event for each in relays if each.key in active}
+
+
 def _unaware(node: ControlClient, room: RoomStatus, new: PeerId) -> tuple[str, ...]:
     """Return the members that are not known to have heard of the new relay, if this device named it."""
     from linnet.api.node_commands import ReportStatus
     from linnet.delivery.receipts import Fate
-    from linnet.rooms.commands import ExamineLedger, ExamineState
+    from linnet.rooms.commands import ExamineLedger
 
-    entries = node.ask(ExamineState(room.room)).entries
-    named = [each.event for each in entries if each.kind == "relay" and each.key == device_text(new)]
-    if not named or named[0].author != node.ask(ReportStatus()).person:
+    named = _named(node, room).get(device_text(new))
+    if named is None or named.author != node.ask(ReportStatus()).person:
         return ()
     try:
-        fates = node.ask(ExamineLedger(room.room, named[0].id, 1)).events
+        fates = node.ask(ExamineLedger(room.room, named.id, 1)).events
     except Refused:
         return ()  # Another device of ours named it, or that was long ago.
     members = (member for each in fates for member in each.members)
