@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from linnet.api.errors import NodeUnreachable
     from linnet.core.errors import BadText, ConfigError, LinnetError, Refused, StoreError
     from linnet.core.reasons import Reason
-    from linnet.delivery.items import CaughtUp, Ended, Forked, Missed, Overdue
+    from linnet.delivery.items import CaughtUp, Ended, Forked, Missed, Overdue, RelayFaulty
     from linnet.delivery.receipts import Fate, ReceiverFate
     from linnet.event.event import Event
     from linnet.node.attached import AttachedNode
@@ -66,6 +66,7 @@ __all__ = [
     "Reason",
     "ReceiverFate",
     "Refused",
+    "RelayFaulty",
     "RelayPolicy",
     "RelaySection",
     "Room",
@@ -81,7 +82,7 @@ _MODULES = {
     "linnet.core.errors": ("BadText", "ConfigError", "LinnetError", "Refused", "StoreError"),
     "linnet.core.reasons": ("Reason",),
     "linnet.delivery.receipts": ("Fate", "ReceiverFate"),
-    "linnet.delivery.items": ("CaughtUp", "Ended", "Forked", "Missed", "Overdue"),
+    "linnet.delivery.items": ("CaughtUp", "Ended", "Forked", "Missed", "Overdue", "RelayFaulty"),
     "linnet.event.event": ("Event",),
     "linnet.node.attached": ("AttachedNode",),
     "linnet.api.errors": ("NodeUnreachable",),

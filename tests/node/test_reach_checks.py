@@ -76,6 +76,20 @@ def test_a_room_whose_members_do_not_answer_is_named_with_since_when_and_the_nex
     assert "linnet room relays tea --add" in check.advice
 
 
+def test_a_relay_that_is_caught_is_named_with_the_next_step_and_one_that_lost_events_is_only_told() -> None:
+    relay = RelayStatus(RELAY, (), True, True, None, None, None)
+    caught = replace(relay, fault=Reason.WITHHELD)
+    (well, check) = looked(with_room(replace(ROOM, relays=(caught,)), UP))
+    assert (well.name, well.ok) == ("rooms reached", True)
+    assert (check.ok, check.detail) == (False, "withheld, by its own signed statements")
+    assert check.name.startswith("relay ld1")
+    assert check.name.endswith("of room tea")
+    assert "linnet room relays tea --move ld1" in check.advice
+    (_, told) = looked(with_room(replace(ROOM, relays=(replace(relay, fault=Reason.LOST),)), UP))
+    assert (told.ok, told.advice) == (True, "")
+    assert "restored copy" in told.detail
+
+
 def test_a_room_with_anyone_at_the_other_end_is_well() -> None:
     relay = RelayStatus(RELAY, (), True, True, None, None, None)
     for room in (replace(ROOM, online=(ANN,)), replace(ROOM, relays=(relay,))):

@@ -244,6 +244,8 @@ def reach_checks(
     status = facts.status
     sight = _Sight(status, now)
     yield from _summed("rooms", [_room(room, sight) for room in status.rooms if _is_shared(room)])
+    for room in status.rooms:
+        yield from _caught_relays(room)
     yield from map(_departure, departures)
     yield from _summed("places", [_place(each, sight) for each in places if each.role == "guest"])
     lonely = (_stream(each, facts.config, facts.ring, sight) for each in status.streams)
@@ -341,6 +343,24 @@ def _room(room: RoomStatus, sight: _Sight) -> Check | None:
         advice += f"; a relay is there when members are not: linnet room relays {shown} --add KEY@HOST:PORT"
     peers = (*sight.of(room.room), *(relay.relay for relay in room.relays))
     return sight.alone(f"room {shown}", "any member or relay", dict.fromkeys(peers), advice)
+
+
+def _caught_relays(room: RoomStatus) -> Iterator[Check]:
+    """Yield a failed check for each relay that lies, and one that is told for each that lost events."""
+    shown = _plain(room.name) or short(Sort.TOPIC, room.room)
+    for relay in room.relays:
+        if relay.fault is None:
+            continue
+        who = short(Sort.DEVICE, relay.relay)
+        is_loss = relay.fault is Reason.LOST
+        detail = f"{relay.fault.value}, by its own signed statements"
+        if is_loss:
+            yield Check(
+                f"relay {who} of room {shown}", True, f"{detail}; a restored copy of its store does that"
+            )
+            continue
+        advice = f"take another relay: linnet room relays {shown} --move {who} KEY@HOST:PORT"
+        yield Check(f"relay {who} of room {shown}", False, detail, advice)
 
 
 def _departure(departure: Departure) -> Check:

@@ -155,10 +155,13 @@ def find_contradiction(first: RelayStatement, second: RelayStatement) -> Contrad
     reach = second.reach
     if reach is None or not second.has_continued(first):
         return None
-    shown = {each.event for each in second.held}
-    for each in first.held:
-        is_within = reach.after < each.position <= reach.upto
-        is_owed = each.control or each.position > reach.floor
-        if is_within and is_owed and each.event not in shown and each.event not in reach.gone:
-            return Contradiction(Reason.WITHHELD, each.event)
-    return None
+    owed = [
+        each.event
+        for each in first.held
+        if reach.after < each.position <= reach.upto and (each.control or each.position > reach.floor)
+    ]
+    if not owed:
+        return None
+    shown = {*(each.event for each in second.held), *reach.gone}
+    hidden = next((event for event in owed if event not in shown), None)
+    return None if hidden is None else Contradiction(Reason.WITHHELD, hidden)
