@@ -44,6 +44,7 @@ def test_a_move_to_a_relay_that_is_away_fails_and_removes_nothing(tea: Tea, tmp_
     with up(tmp_path / "third", *RELAY) as third:
         tea.ada.ok("room", "relays", "staying", "--add", third.address)
         new = third.address.partition("@")[0]
+        tea.until(lambda: len(tea.ada.json("room", "relays", "staying")["relays"]) == 2)
     said = tea.ada.fails(
         1, "room", "relays", "staying", "--move", old.partition("@")[0], new, "--patience", "2"
     )

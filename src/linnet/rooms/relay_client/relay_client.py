@@ -298,8 +298,9 @@ class RelayClient:
         for peer in tuple(self._lingering):
             self.let_go(peer)
         self._relays = {}
-        self._census = None
-        self._out.cancel_timer(CensusDue(self._room))
+        if self._census is not None:
+            self._census = None
+            self._out.cancel_timer(CensusDue(self._room))
         self._out.cancel_timer(RotationDue(self._room))
         self._out.cancel_timer(RelayChoiceDue(self._room))
 
