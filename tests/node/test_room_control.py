@@ -14,9 +14,11 @@ import pytest
 from tests.node.control_api import LIMIT, Api
 from tests.node.village import member, relay, until
 
-from linnet.identity.text import Sort, to_text
+from linnet.core.ids import PeerId, TopicId
+from linnet.identity.text import Sort, from_text, to_text
 from linnet.node.control import Control, serve_control
 from linnet.node.library import Node
+from linnet.rooms.stamps import StampPrice, find_stamp
 
 STRANGER = to_text(Sort.PERSON, b"s" * 32)
 
@@ -114,7 +116,18 @@ async def test_pieces_of_an_attachment(ada: Api, bea: Api) -> None:
 async def test_a_relay_comes_goes_and_reports(ada: Api) -> None:
     room = (await ada.post("/rooms", name="tea"))["room"]
     async with Node(config=relay()) as node:
-        await ada.post(f"/rooms/{room}/relays", contact=node.address)
+        declined = await ada.http.post(f"/rooms/{room}/relays", json={"contact": node.address})
+        assert (declined.status_code, declined.json()["error"]["reason"]) == (409, "unpaid")
+        key = node.address.partition("@")[0]
+        asked = await ada.get(f"/rooms/{room}/relays/{key}/price")
+        price = StampPrice(**asked["price"])
+        assert (price.bits, asked["most"]) == (4, 24)
+        ids = (PeerId(from_text(Sort.DEVICE, each)) for each in (key, asked["device"]))
+        relay_id, device = ids
+        stamp = find_stamp(price, relay_id, TopicId(from_text(Sort.TOPIC, room)), device)
+        assert stamp is not None
+        paid = {"window": stamp.window, "nonce": stamp.nonce}
+        await ada.post(f"/rooms/{room}/relays", contact=node.address, stamp=paid)
         await until(
             lambda: ada.get("/rooms"), lambda found: any(r["up"] for r in found["rooms"][0]["relays"])
         )

@@ -23,7 +23,7 @@ def member(label: str, listen: tuple[str, ...] = PIPES) -> NodeConfig:
 
 def relay(label: str = "relay", listen: tuple[str, ...] = PIPES) -> NodeConfig:
     """A relay of anyone's rooms."""
-    section = RelaySection(enabled=True, policy=RelayPolicy.OPEN, fetch_timeout=0.1)
+    section = RelaySection(enabled=True, policy=RelayPolicy.OPEN, stamp_bits=4, fetch_timeout=0.1)
     return NodeConfig(node=NodeSection(label=label, listen=listen), rooms=QUICK, relay=section)
 
 
