@@ -13,6 +13,7 @@ import pytest
 from tests.store.entries import NEWS, unit
 
 from linnet.core.errors import StoreLost
+from linnet.core.spaces import STORE_NUMBER
 from linnet.store.mark import former_mark_of, mark_of
 from linnet.store.sqlite import SqliteStore
 
@@ -160,3 +161,21 @@ def test_a_killed_process_leaves_a_mark_that_its_store_fits(path: Path) -> None:
     subprocess.run([sys.executable, "-c", _KILLED, str(path)], check=False, timeout=60)
     assert mark_of(path).read_text().split()[-1] == f"{50:020d}"
     write(path, 50)
+
+
+def test_a_store_that_may_be_an_older_copy_signs_under_another_number(path: Path) -> None:
+    """A storage node is not held to what it signed after the copy was made that its operator put back."""
+
+    def number() -> bytes | None:
+        with closing(SqliteStore(path)) as store:
+            return store.cells.get(*STORE_NUMBER)
+
+    with closing(SqliteStore(path)) as store:
+        store.cells.put(*STORE_NUMBER, b"12345678")
+        done = threading.Event()
+        store.commit(done.set)
+        assert done.wait(WAIT)
+    assert number() == b"12345678"
+    mark_of(path).unlink()
+    assert number() is None
+    assert number() is None, "also if it is closed before anything is committed"

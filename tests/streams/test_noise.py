@@ -9,7 +9,7 @@ from tests.streams.village import Village
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Unsubscribe
-from linnet.delivery.messages import Data, DeliveryMessage
+from linnet.delivery.messages import Data, DeliveryMessage, KeepingMessage
 from linnet.overlay.messages import OverlayMessage, Reachability, Status, StatusAll
 from linnet.peer.config import LinkConfig
 from linnet.peer.interface import Examine, NodeStatus
@@ -32,7 +32,7 @@ def topics_of(message: Message) -> set[bytes]:
         return {status.topic for status in message.topics}
     if isinstance(message, Status):
         return {message.status.topic}
-    assert isinstance(message, DeliveryMessage | OverlayMessage | StreamMessage)
+    assert isinstance(message, DeliveryMessage | KeepingMessage | OverlayMessage | StreamMessage)
     return {getattr(message, "topic")}  # noqa: B009 - all others of these have one
 
 

@@ -242,7 +242,7 @@ def test_leaving_lets_go_of_the_anchor_too() -> None:
     scene = Scene()
     scene.stream.set_storage((STORAGE,), NOW)
     assert Release(S, f"anchor {scene.stream.topic.hex()[:16]}") in asked(
-        scene.stream.out, scene.stream.leave
+        scene.stream.out, scene.stream.leave, NOW
     )
 
 

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 
+STORE_NUMBER = ("keeping", b"store")
+"""The cell with the number under which this node signs what it keeps."""
 _TOPIC = re.compile(r"[ /][0-9a-f]{64}.*", re.DOTALL)
 
 _TOLD = {
@@ -23,11 +25,13 @@ _TOLD = {
 EXPENDABLE = {
     "chunk": "pieces of attachments",
     "contacts": "addresses of members",
+    "contradiction": "proofs against storage nodes",
     "dialed": "attempts to reach peers",
     "group.offered": "keys that members showed",
     "group.shared": "keys that newcomers may be shown",
     "kademlia": "contacts of the hash table",
     "kademlia kept": "records kept for others",
+    "kept": "statements of storage nodes",
     "names kept": "records kept for others",
     "names seen": "names that were resolved",
     "piece": "pieces of attachments",
@@ -67,6 +71,7 @@ _NEEDED = {
     "group.used": "keys of encrypted rooms",
     "lan names": "rules for local networks",
     "lan policy": "rules for local networks",
+    "keeping": "the number of the store",
     "late": "ends of chains",
     "ledger": "who has what was sent to rooms",
     "names own": "names of this zone",
@@ -91,6 +96,7 @@ _NEEDED = {
     "trackerless": "keys and peers of the overlay",
     "trust": "trust in peers",
     "whereabouts own": "the address of this node",
+    "whole": "ends of chains",
 }
 _WORDS = {**EXPENDABLE, **_TOLD, **_NEEDED}
 _FAMILIES = {"place": "state of places", "relay": "state of relayed rooms", "room": "state of rooms"}

@@ -17,6 +17,7 @@ from linnet.core.reasons import Reason
 from linnet.core.stores import Cells, Store
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.forks import Forks
+from linnet.delivery.keeping import Contradictions
 from linnet.event.event import Unverified, Verified
 from linnet.event.signing import Verifier
 from linnet.identity.cards import (
@@ -224,6 +225,9 @@ class Context:
         self.cards = CardBook(store.cells, card_check)
         self.cards.learn(card, own=True)
         self.forks = Forks(store.cells)
+        self.contradictions = Contradictions(store.cells)
+        self.keeping: dict[PeerId, None] = {}
+        """Linked peers that understand the signed statements of storage nodes."""
         self.peer = PeerId(key.public)
         self.origins = Origins()
         self.links: dict[PeerId, None] = {self.peer: None}

@@ -190,6 +190,102 @@ class Fork(Message, frozen=True, tag=180):
         return 4
 
 
+StoreNumber = Annotated[bytes, Meta(min_length=8, max_length=8)]
+"""Names the store of a storage node; one that began anew, or was put back from a copy, has another."""
+
+
+class Kept(Message, frozen=True, tag=190):
+    """A signed statement of what a storage node keeps, so exact that it can be checked later by anybody.
+
+    The id of a chain's last event covers all events before it. As a receipt it names the chains that have
+    changed; as an answer to `AskKept`, all of them, page by page.
+    """
+
+    topic: WireTopicId
+    keeper: WirePeerId
+    store: StoreNumber
+    position: Count
+    """The end of its log: never less later, whatever its clock does."""
+    at_ms: Count
+    request: Count
+    """The request that this answers; 0: none, a receipt."""
+    since_ms: Count
+    """For an answer: `first` is the first number stored since then, or one past the last if none was."""
+    done: bool
+    """Whether this is the last page of an answer."""
+    chains: Places
+    heads: Annotated[tuple[WireEventId, ...], Meta(max_length=CHAINS_PER_MESSAGE)]
+    """For each of the chains, the id of its last event."""
+    sig: WireSignature
+
+
+class AskKept(Message, frozen=True, tag=191):
+    """Asks a storage node for a signed statement of all that it keeps of a topic."""
+
+    topic: WireTopicId
+    request: Count
+    since_ms: Count
+
+    @property
+    def cost(self) -> int:
+        """See `Message.cost`. The answer names all chains, and each page is signed."""
+        return 8
+
+
+class AskNumber(Message, frozen=True, tag=192):
+    """Asks a storage node to show one event that it has confirmed, or to sign that it lacks it."""
+
+    topic: WireTopicId
+    request: Count
+    author: WireAuthorId
+    device: WireDeviceId
+    number: Count
+
+    @property
+    def cost(self) -> int:
+        """See `Message.cost`. The answer is signed."""
+        return 4
+
+
+class Shown(Message, frozen=True, tag=193):
+    """The signed answer to `AskNumber`: the id of the event, with the unit that holds it, or why it is not
+    here."""
+
+    topic: WireTopicId
+    keeper: WirePeerId
+    store: StoreNumber
+    position: Count
+    request: Count
+    author: WireAuthorId
+    device: WireDeviceId
+    number: Count
+    id: WireEventId | None
+    reason: Reason | None
+    """If there is no id: ``retention``, ``quota``, ``damaged``, or ``not_held``."""
+    sig: WireSignature
+    """Covers all fields before it."""
+    unit: Unverified | None
+    card: Card | None
+
+
+class Contradiction(Message, frozen=True, tag=194):
+    """Proves that a storage node signed two statements that cannot both be true."""
+
+    kept: Kept
+    other: Kept | Shown
+
+    @property
+    def topic(self) -> TopicId:
+        """The topic of both."""
+        return self.kept.topic
+
+    @property
+    def cost(self) -> int:
+        """See `Message.cost`. Whoever is handed one checks two signatures."""
+        return 4
+
+
+KeepingMessage: TypeAlias = Kept | AskKept | AskNumber | Shown | Contradiction
 DeliveryMessage: TypeAlias = (
     Data | Heads | Resend | Resent | History | HistoryPage | Watch | Receipt | Revoked
 )

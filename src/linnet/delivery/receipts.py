@@ -8,6 +8,7 @@ streams, rooms and places share this.
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -16,7 +17,8 @@ from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.chain import ChainKey
-from linnet.delivery.messages import ChainPlace, Receipt
+from linnet.delivery.keeping import check_kept
+from linnet.delivery.messages import ChainPlace, Kept, Receipt
 from linnet.identity.keys import SigningKey, verify
 
 
@@ -69,6 +71,28 @@ def check_receipt(receipt: Receipt) -> None:
     verify(receipt.receiver, _TAG + _encode(fields), receipt.sig)
 
 
+Confirmation: TypeAlias = Receipt | Kept
+"""What confirms events: the statement of a storage node, or a receipt, which cannot be checked later."""
+
+
+def signer_of(confirmation: Confirmation) -> PeerId:
+    """Return the device that confirms."""
+    return confirmation.keeper if isinstance(confirmation, Kept) else confirmation.receiver
+
+
+def is_of_storage(confirmation: Confirmation) -> bool:
+    """Return whether the device says that it keeps the events for others."""
+    return isinstance(confirmation, Kept) or confirmation.storage
+
+
+def check_confirmation(confirmation: Confirmation) -> None:
+    """Raise `RemoteError` unless the device signed it."""
+    if isinstance(confirmation, Kept):
+        check_kept(confirmation)
+    else:
+        check_receipt(confirmation)
+
+
 class Confirmed(Struct, eq=False):
     """The confirmations of one receiver."""
 
@@ -83,30 +107,36 @@ class Ledger:
 
     def __init__(self) -> None:
         self.receivers: dict[PeerId, Confirmed] = {}
-        self.latest: dict[PeerId, Receipt] = {}
+        self.latest: dict[PeerId, Confirmation] = {}
         """The latest receipt of each device, to be passed on to watchers."""
 
-    def learn(self, receipt: Receipt, now: float, counts: bool = False) -> bool:
+    def learn(self, receipt: Confirmation, now: float, counts: bool = False) -> bool:
         """Take in a receipt; return whether it is news; raises `RemoteError` if it is false or excessive.
 
         One of a storage node that `counts` always finds room: keys are free, and so are receivers.
         """
-        latest = self.latest.get(receipt.receiver)
+        receiver = signer_of(receipt)
+        latest = self.latest.get(receiver)
         if latest is not None and receipt.at_ms < latest.at_ms:
             return False
-        check_receipt(receipt)
-        known = self.receivers.get(receipt.receiver)
+        check_confirmation(receipt)
+        known = self.receivers.get(receiver)
         if known is None:
             if len(self.receivers) >= MAX_RECEIVERS and not counts:
                 raise RemoteError(Reason.TOO_MANY, f"{MAX_RECEIVERS} receivers are known already")
-            known = self.receivers[receipt.receiver] = Confirmed()
+            known = self.receivers[receiver] = Confirmed()
         for place in receipt.chains:
             key = place.author + place.device
             if known.chains.get(key, -1) < place.last:
                 known.chains[key] = place.last
                 known.since[key] = now
-        self.latest[receipt.receiver] = receipt
+        self.latest[receiver] = receipt
         return True
+
+    def forget(self, receiver: PeerId) -> None:
+        """Forget what a device has confirmed: its word counts no more."""
+        self.receivers.pop(receiver, None)
+        self.latest.pop(receiver, None)
 
     def find_last(self, receiver: PeerId, chain: ChainKey) -> int:
         """Return the last event of a chain that a receiver is known to have; -1 if there is none."""

@@ -3,8 +3,9 @@
 Tags: 0 `Hello`, 1 to 9 the link itself, 10 to 18 overlay, 19 to 29 and 80 overlays without trackers, 30 to 39
 delivery, 40 to 44 streams, 50 to 79 rooms, 81 to 89 edge, 90 to 109 places, 110 to 119 names, 120 to 129 the
 hash table over the network, 130 to 149 content, 150 to 169 its groups, 170 to 179 whereabouts of devices; the
-proofs of forks 180, comparisons of what relays signed 195 to 197. Protocols that a program adds begin at
-1000.
+proofs of forks 180, samples of members 181 and 182, lazy peers 183, statements of storage nodes 190 to 194,
+comparisons of what relays signed 195 to 197; the next protocol takes 198. Protocols that a program adds begin
+at 1000.
 """
 
 from __future__ import annotations
@@ -19,7 +20,17 @@ from linnet.core.hello import Hello
 from linnet.core.ids import Count
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
-from linnet.delivery.messages import Data, DeliveryMessage, Fork, Further, Given, HistoryPage, Resent
+from linnet.delivery.messages import (
+    Data,
+    DeliveryMessage,
+    Fork,
+    Further,
+    Given,
+    HistoryPage,
+    KeepingMessage,
+    Resent,
+    Shown,
+)
 from linnet.edge.messages import EdgeMessage
 from linnet.machine.protocol import Protocol, Vocabulary
 from linnet.names.messages import NameMessage, RecordIs
@@ -89,6 +100,7 @@ SHIPPED = (
     _protocol("delivery", DeliveryMessage, Data, Resent, HistoryPage),
     _protocol("streams", StreamMessage),
     _protocol("forks", Fork),
+    _protocol("keeping", KeepingMessage, Shown),
     _protocol(
         "rooms",
         RoomMessage,

@@ -75,6 +75,11 @@ def check_there(path: Path) -> None:
         raise StoreLost(f"{path} is gone; {_advice(path)}")
 
 
+def is_marked(path: Path) -> bool:
+    """Return whether there is a mark of this store, as there is of every store that was opened before."""
+    return _read_last(path) is not None
+
+
 def _advice(path: Path) -> str:
     marks = [str(mark) for mark in (mark_of(path), former_mark_of(path)) if mark.exists()]
     return _ADVICE.format(path=path, mark=" and ".join(marks))

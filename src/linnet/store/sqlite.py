@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from linnet.core.errors import StoreError
-from linnet.core.spaces import count_by_words, is_expendable, is_needed
+from linnet.core.spaces import STORE_NUMBER, count_by_words, is_expendable, is_needed
 from linnet.core.stores import CellDamage, Damage, Entry
 from linnet.store.faults import FAULTS, WRITABLE, damaged, fault, told
-from linnet.store.mark import ID_BYTES, Mark, check_there
+from linnet.store.mark import ID_BYTES, Mark, check_there, is_marked
 from linnet.store.reader import Reader
 from linnet.store.schema import cell_checksum, define_functions, is_sound, migrate, migrations
 from linnet.store.schema import is_sound as is_sound_cell
@@ -215,9 +215,12 @@ class SqliteStore:
         with contextlib.ExitStack() as undo:
             undo.callback(self._lock.release)
             check_there(path)
+            was_marked = is_marked(path)
             writer, reader = _open(path, migrations())
             undo.callback(writer.close)
             undo.callback(reader.close)
+            if not was_marked:
+                _forget_number(writer, path)
             self._reader = Reader(reader, path)
             self.log = SqliteLog(self._reader, is_sound)
             """The event log."""
@@ -361,6 +364,15 @@ def _id_of(writer: sqlite3.Connection, path: Path) -> bytes:
         raise damaged(path, "its own number is not there")
     found: bytes = row[0]
     return found
+
+
+def _forget_number(writer: sqlite3.Connection, path: Path) -> None:
+    """Forget the number under which the store signs what it keeps: without its mark it may be an older copy.
+
+    A storage node must not be held to what it signed after that copy was made.
+    """
+    with told(path, "written"):
+        writer.execute("DELETE FROM cell WHERE space = ? AND key = ?", STORE_NUMBER)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
@@ -86,6 +87,47 @@ class SwitchOverlay(Command["OverlayIs"], frozen=True, gc=False):
     stream: StreamName
     overlay: Overlay | None = None
     """None: the overlay that the configuration names."""
+
+
+class CheckStorage(Command["StorageChecked"], frozen=True, gc=False):
+    """Ask the storage nodes of a stream to show what they have confirmed of this device's events."""
+
+    stream: StreamName
+
+
+class StorageOutcome(StrEnum):
+    """The outcome of holding a storage node to what it has signed."""
+
+    KEPT = "kept"
+    """It showed the events."""
+    GONE = "gone"
+    """It says that it has them no more, and why: ``retention``, ``quota``, ``damaged``, or ``lost`` if its
+    store began anew."""
+    WRONG = "proved_wrong"
+    """It signed what is not true; it counts no more."""
+    SILENT = "no_answer"
+    """It did not answer, or showed nothing that can be checked."""
+    UNCHECKED = "not_checkable"
+    """It has confirmed nothing, or only by receipts of an older version."""
+
+
+class StorageCheck(Struct, frozen=True, gc=False):
+    """What came of the latest check of a storage node."""
+
+    node: PeerId
+    outcome: StorageOutcome
+    at: float
+    """When, in Unix time."""
+    number: int | None = None
+    """The event that it is about; for ``kept`` the last one that was confirmed and shown."""
+    reason: Reason | None = None
+
+
+class StorageChecked(Struct, frozen=True, gc=False):
+    """What came of a check, for each storage node that counts or is proved wrong."""
+
+    topic: TopicId
+    checks: tuple[StorageCheck, ...]
 
 
 class AskToRead(Command["RequestIs"], frozen=True, gc=False):
@@ -215,3 +257,5 @@ class StreamStatus(Struct, frozen=True, gc=False):
     overlay: Overlay = Overlay.TRACKER
     alone: Reason | None = None
     """Why the stream has no neighbours, if that is known: as in `Published.unsent`."""
+    storage_checks: tuple[StorageCheck, ...] = ()
+    """What came of the latest check of each storage node that this device publishes to."""

@@ -235,7 +235,7 @@ class Memberships:
         del self.by_topic[stream.topic]
         self._used_at.pop(stream.topic, None)
         self._by_name = {name: known for name, known in self._by_name.items() if known is not stream}
-        stream.leave()
+        stream.leave(now)
         if self.client is not None:
             self._leave_proxies(stream, self.client, has_cursor(self._context.store.cells, stream.topic))
         self._overlays.leave(stream.topic, now)
@@ -323,6 +323,7 @@ def status_of(
         tuple(chains),
         overlay,
         alone,
+        tuple(stream.checks.outcomes.values()),
     )
 
 

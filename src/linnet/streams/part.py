@@ -21,15 +21,20 @@ from linnet.delivery.flood import SpreadDue
 from linnet.delivery.gap_repair import GapDue, PaceDue
 from linnet.delivery.items import missed_by_damage
 from linnet.delivery.messages import (
+    AskKept,
+    AskNumber,
+    Contradiction,
     Data,
     Fork,
     Heads,
     History,
     HistoryPage,
+    Kept,
     Receipt,
     Resend,
     Resent,
     Revoked,
+    Shown,
     Watch,
 )
 from linnet.edge.edge_client import EdgeClient
@@ -46,6 +51,7 @@ from linnet.streams.application import Application
 from linnet.streams.commands import (
     AllowReader,
     AskToRead,
+    CheckStorage,
     Declare,
     DisallowReader,
     ListReaders,
@@ -63,10 +69,13 @@ from linnet.streams.receipts import AcknowledgeDue, EvictDue, ReceiptDue
 from linnet.streams.repair import LogDamaged, Repair, RepairDue
 from linnet.streams.sealed.reader import KeySearchDue
 from linnet.streams.sealed.vault import PruneDue, Pruning, Vault
+from linnet.streams.storage_checks import CheckDue, CheckOver
 from linnet.streams.stream import Stream
 from linnet.streams.subscribe import UNSUBSCRIBED
 from linnet.trace.records import Kind, Record
 
+KEEPING = "keeping"
+"""The protocol of the signed statements of storage nodes."""
 _UNSENT = "edge.unsent"
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[str, int]).decode
@@ -227,6 +236,13 @@ class Streams(Part):
             stream.announcements.send_revocation(command.revocation, None)
         self._out.committed.reply(request, Done())
 
+    @on_command(CheckStorage)
+    def handle_check_storage(self, request: int, command: CheckStorage, now: float) -> None:
+        """Ask the storage nodes of a stream to show what they have confirmed."""
+        stream = self._open(command.stream, now)
+        stream.checks.check(request, now)
+        self._memberships.linger(stream, now)
+
     @on_command(SwitchOverlay)
     def handle_switch_overlay(self, request: int, command: SwitchOverlay, now: float) -> None:
         """Switch a stream to another overlay."""
@@ -346,6 +362,36 @@ class Streams(Part):
         if (stream := self._find(message.topic, peer)) is not None:
             stream.handle_receipt(peer, message, now)
 
+    @on_message(Kept)
+    def handle_kept(self, peer: PeerId, message: Kept, now: float) -> None:
+        """Take in the signed statement of a storage node."""
+        if (stream := self._find(message.topic, peer)) is not None:
+            stream.handle_kept(peer, message, now)
+
+    @on_message(AskKept)
+    def handle_ask_kept(self, peer: PeerId, message: AskKept, now: float) -> None:
+        """State what we keep of a stream."""
+        if (stream := self._find(message.topic, peer)) is not None and stream.stores:
+            stream.keeper.state_all(peer, message, now)
+
+    @on_message(AskNumber)
+    def handle_ask_number(self, peer: PeerId, message: AskNumber, now: float) -> None:
+        """Show an event that we keep, or sign why we do not."""
+        if (stream := self._find(message.topic, peer)) is not None:
+            stream.keeper.show(peer, message, now)
+
+    @on_message(Shown)
+    def handle_shown(self, peer: PeerId, message: Shown, now: float) -> None:
+        """Judge what a storage node shows."""
+        if (stream := self._find(message.topic, peer)) is not None:
+            stream.handle_shown(peer, message, now)
+
+    @on_message(Contradiction)
+    def handle_contradiction(self, peer: PeerId, message: Contradiction, now: float) -> None:
+        """Take in a proof against a storage node."""
+        if (stream := self._find(message.topic, peer)) is not None:
+            stream.handle_contradiction(peer, message, now)
+
     @on_message(Revoked)
     def handle_revoked(self, peer: PeerId, message: Revoked, now: float) -> None:
         """Take in a person's revocation of a device."""
@@ -384,6 +430,8 @@ class Streams(Part):
     def handle_link_up(self, event: LinkUp, now: float) -> None:
         """Tell all streams that a link is up; on the edge, they wait until the proxy says what it serves."""
         self._context.links[event.peer] = None
+        if KEEPING in event.hello.protocols:
+            self._context.keeping[event.peer] = None
         if self._memberships.client is None:
             for stream in self._memberships:
                 stream.handle_link_up(event.peer, now)
@@ -392,6 +440,7 @@ class Streams(Part):
     def handle_link_down(self, event: LinkDown, now: float) -> None:
         """Tell all streams that a link is down."""
         self._context.links.pop(event.peer, None)
+        self._context.keeping.pop(event.peer, None)
         for stream in self._memberships:
             stream.handle_link_down(event.peer)
 
@@ -468,6 +517,7 @@ class Streams(Part):
         """Evict the oldest events of a stream of which clients store too much."""
         if (stream := self._memberships.get(notice.topic)) is not None:
             stream.archive.evict(None, notice.most, now)
+            stream.keeper.note_evicted()
 
     def settle(self, nearby: Iterable[TopicId], withheld: Iterable[TopicId], now: float) -> None:
         """Set, on the edge, the streams that also use local networks, and those hidden from proxies."""
@@ -492,6 +542,8 @@ class Streams(Part):
     )
     answer_publisher = _due(ConfirmDue, lambda stream, timer, _: stream.publisher.end_waiting(timer.request))
     push_missing = _due(StorageLookDue, lambda stream, _, now: stream.publisher.push_missing(now))
+    check_storage = _due(CheckDue, lambda stream, _, now: stream.checks.check_by_itself(now))
+    end_check = _due(CheckOver, lambda stream, _, now: stream.checks.end(now))
     send_receipts = _due(ReceiptDue, lambda stream, _, now: stream.keeper.send_receipts(now))
     evict = _due(EvictDue, lambda stream, _, now: stream.evict(now))
     acknowledge = _due(AcknowledgeDue, lambda stream, _, now: stream.acknowledge(now))

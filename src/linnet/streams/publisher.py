@@ -21,10 +21,10 @@ from linnet.core.timers import TopicTimer
 from linnet.delivery.context import Context
 from linnet.delivery.event_archive import Archive, known_heads
 from linnet.delivery.flood import unit_bytes, unit_record
-from linnet.delivery.messages import Data, Receipt, Watch
-from linnet.delivery.receipts import Ledger, ReceiverFate
+from linnet.delivery.messages import Data, Watch
+from linnet.delivery.receipts import Confirmation, Ledger, ReceiverFate, is_of_storage, signer_of
 from linnet.event.event import Spot, Tail, Verified
-from linnet.event.signing import sign_unit
+from linnet.event.signing import recall_unit, sign_unit
 from linnet.machine.outbox import Outbox, Promises
 from linnet.streams.commands import Published
 from linnet.trace.records import Kind, Record
@@ -35,6 +35,8 @@ NONE_PAUSE = 1.0
 """Seconds in which a storage node may still appear after a tracker said that there is none."""
 REST_MOST = 31
 """The most looks skipped between two pushes to a storage node that confirms nothing: about a minute."""
+_HEADS = 1024
+"""Units of ours whose last id is remembered, so that receipts are compared without reading the log."""
 _TAIL_OVERHEAD = 96
 """The most bytes of a tail beside its body; used to cut bursts."""
 
@@ -100,6 +102,7 @@ class Publisher:
         self.prev: EventId | None = None
         """The id of our last event."""
         self.next = 0
+        self._heads: dict[int, EventId] = {}
         self.ledger = Ledger()
         for head in known_heads(topic, context.store):
             if head.author == context.author and head.device == context.device:
@@ -114,7 +117,20 @@ class Publisher:
             )
             self.next += len(part)
             self.prev = verified.head
+            self._heads[self.next - 1] = verified.head
+            if len(self._heads) > _HEADS:
+                del self._heads[next(iter(self._heads))]
             yield verified
+
+    def id_at(self, number: int) -> EventId | None:
+        """Return the id of our event of this number; None if we do not keep it any more."""
+        found = self._heads.get(number)
+        if found is not None:
+            return found
+        units = self._archive.page(self._context.author, self._context.device, number, number)
+        if not units:
+            return None
+        return recall_unit(units[0]).events[number - (units[0].seq or 0)].id
 
     def hold_back(self, verified: Verified, out: Outbox | Promises) -> None:
         """Keep a unit for the first neighbour to come, since there is none to send it to.
@@ -202,13 +218,14 @@ class Publisher:
         """Whether something was published that no storage node has confirmed yet."""
         return self.next > 0 and all(map(self.is_owed, self._storage))
 
-    def handle_receipt(self, receipt: Receipt) -> None:
+    def handle_receipt(self, receipt: Confirmation) -> None:
         """Take in a checked receipt, and answer the publishes that waited for it."""
-        reached = self.ledger.find_last(receipt.receiver, self._chain)
+        receiver = signer_of(receipt)
+        reached = self.ledger.find_last(receiver, self._chain)
         if reached < 0:
             return
         self._out.record(
-            Record(Kind.ACKED, self._topic, device=self._context.device, seq=reached, peer=receipt.receiver)
+            Record(Kind.ACKED, self._topic, device=self._context.device, seq=reached, peer=receiver)
         )
         for waiting in list(self._waiting.values()):
             if all(self.ledger.find_last(peer, self._chain) >= waiting.last for peer in self._storage):
@@ -251,7 +268,7 @@ class Publisher:
         if peer in self._storage:
             return not self.are_named
         latest = self.ledger.latest.get(peer)
-        return latest is not None and latest.storage
+        return latest is not None and is_of_storage(latest)
 
     def leave(self) -> None:
         """Release the links to storage nodes, and answer all waiting publishes."""

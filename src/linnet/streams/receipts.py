@@ -1,20 +1,26 @@
 """Sends the receipts of a stream: those of storage nodes, and of receivers that opted in.
 
-Storage nodes send receipts to publishers that watch, and pass on those of receivers. Events that a node keeps
-for others are evicted when they are too old or take too much room.
+Storage nodes send receipts to publishers that watch, and pass on those of receivers. Their own are statements
+that can be checked later (`linnet.delivery.keeping`), except for publishers of older versions. Events that a
+node keeps for others are evicted when they are too old or take too much room.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from linnet.core.effects import Send
-from linnet.core.ids import Contact, PeerId, TopicId
+from linnet.core.ids import Contact, EventId, PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE
+from linnet.core.reasons import Reason
 from linnet.core.timers import TopicTimer
 from linnet.delivery.chain import Chain, ChainKey
 from linnet.delivery.context import Context
 from linnet.delivery.event_archive import EVICT_UNITS, Archive
-from linnet.delivery.messages import ChainPlace, Receipt
-from linnet.delivery.receipts import Ledger, sign_receipt
+from linnet.delivery.keeping import sign_kept, sign_shown, store_number
+from linnet.delivery.messages import AskKept, AskNumber, ChainPlace, Kept, Receipt, Shown
+from linnet.delivery.receipts import Confirmation, Ledger, sign_receipt, signer_of
+from linnet.event.signing import recall_unit
 from linnet.machine.outbox import Outbox
 
 
@@ -47,6 +53,13 @@ class Keeper:
         self._changed: dict[ChainKey, Chain] = {}
         self._armed = False
         self._evicting = False
+        self._begins: dict[ChainKey, int] | None = None
+        """The first number of each chain that was in the log at the last look; None: look again."""
+        self._holes = f"whole {topic.hex()}"
+        self._whole = {
+            key: int.from_bytes(value, "big") for key, value in context.store.cells.scan(self._holes)
+        }
+        """For each chain of which a part was given up, the first number behind that part."""
         self.retention: float | None = context.config.own_retention
         self.quota: int | None = context.config.own_bytes
 
@@ -54,7 +67,7 @@ class Keeper:
         """Start to send a publisher receipts, and send it at once those that are known."""
         self._watchers[peer] = None
         for receipt in ledger.latest.values():
-            self._out.send(peer, receipt)
+            self._pass_on(peer, receipt)
         self._send_receipts({peer: None}, chains, now)
 
     def remove_watcher(self, peer: PeerId) -> None:
@@ -68,11 +81,16 @@ class Keeper:
             self._armed = True
             self._out.set_timer(self._context.config.receipt_delay, ReceiptDue(self._topic))
 
-    def pass_on_receipt(self, receipt: Receipt, source: PeerId) -> None:
+    def pass_on_receipt(self, receipt: Confirmation, source: PeerId) -> None:
         """Pass on a receiver's receipt to the watchers."""
+        signer = signer_of(receipt)
         for peer in self._watchers:
-            if peer not in (source, receipt.receiver):
-                self._out.send(peer, receipt)
+            if peer not in (source, signer):
+                self._pass_on(peer, receipt)
+
+    def _pass_on(self, peer: PeerId, receipt: Confirmation) -> None:
+        if isinstance(receipt, Receipt) or peer in self._context.keeping:
+            self._out.send(peer, receipt)
 
     def send_receipts(self, now: float) -> None:
         """Send the watchers a receipt for the chains that have changed."""
@@ -95,18 +113,137 @@ class Keeper:
     def evict(self, spare: bool, now: float) -> None:
         """Evict events that are too old or too many, unless `spare` says that they are still needed here."""
         evicted = 0 if spare else self._archive.evict(self.retention, self.quota, now)
+        if evicted:
+            self.note_evicted()
         self._evicting = not self._archive.is_empty
         if self._evicting:
             # One round of eviction is bounded; if there is more to remove, the next round follows at once.
             pause = 0.0 if evicted >= EVICT_UNITS else self._context.config.evict_period
             self._out.set_timer(pause, EvictDue(self._topic))
 
+    def note_evicted(self) -> None:
+        """Note that chains begin later now: statements say from where on."""
+        self._begins = None
+
+    def note_hole(self, chain: ChainKey, upto: int) -> None:
+        """Note for good that a part of a chain before this number was given up: it is not stated as kept."""
+        if upto > self._whole.get(chain, 0):
+            self._whole[chain] = upto
+            self._context.store.cells.put(self._holes, chain, upto.to_bytes(8, "big"))
+
+    def state_all(self, peer: PeerId, asked: AskKept, now: float) -> None:
+        """Send a peer a signed statement of all that is kept, page by page; the last one is never full."""
+        stated = list(self._stated_log(asked.since_ms / 1000))
+        for start in range(0, len(stated) + 1, CHAINS_PER_MESSAGE):
+            page = stated[start : start + CHAINS_PER_MESSAGE]
+            is_last = len(page) < CHAINS_PER_MESSAGE
+            self._out.committed.send(
+                peer, self._sign(page, now, asked.request, since_ms=asked.since_ms, done=is_last)
+            )
+
+    def show(self, peer: PeerId, asked: AskNumber, now: float) -> None:
+        """Show a peer an event that we keep, or sign why we do not."""
+        context, number = self._context, asked.number
+        found = self._archive.page(asked.author, asked.device, number, number)
+        unit = found[0] if found else None
+        id = None
+        if unit is not None:
+            id = recall_unit(unit).events[number - (unit.seq or 0)].id
+        shown = Shown(
+            self._topic,
+            context.peer,
+            store_number(context.store.cells, context.peer, now),
+            context.store.log.end(),
+            asked.request,
+            asked.author,
+            asked.device,
+            number,
+            id,
+            self._why_gone(asked) if unit is None else None,
+            bytes(64),
+            unit,
+            None if unit is None else context.cards.find(unit.author, unit.device),
+        )
+        self._out.committed.send(peer, sign_shown(context.key, shown))
+
+    def _why_gone(self, asked: AskNumber) -> Reason:
+        """Return why we lack an event. What we ever stated and lack now was evicted or is damaged."""
+        kept = next(
+            (
+                head
+                for head in self._context.store.log.heads(self._topic)
+                if (head.author, head.device) == (asked.author, asked.device)
+            ),
+            None,
+        )
+        if kept is not None and kept.first <= asked.number <= kept.last:
+            return Reason.DAMAGED
+        if self._archive.evicted and (kept is None or asked.number < kept.first):
+            return Reason.QUOTA if self.retention is None else Reason.RETENTION
+        return Reason.NOT_HELD
+
     def _send_receipts(self, peers: dict[PeerId, None], chains: dict[ChainKey, Chain], now: float) -> None:
-        places = _places_of(chains, is_kept=True)
-        for start in range(0, len(places), CHAINS_PER_MESSAGE):
-            page = tuple(places[start : start + CHAINS_PER_MESSAGE])
-            receipt = sign_receipt(self._context.key, self._topic, True, now, page)
-            self._out.committed.extend(Send(peer, receipt) for peer in peers)
+        keeping = self._context.keeping
+        apart = [peer for peer in peers if peer not in keeping]
+        if apart:
+            places = _places_of(chains, is_kept=True)
+            for start in range(0, len(places), CHAINS_PER_MESSAGE):
+                page = tuple(places[start : start + CHAINS_PER_MESSAGE])
+                receipt = sign_receipt(self._context.key, self._topic, True, now, page)
+                self._out.committed.extend(Send(peer, receipt) for peer in apart)
+        if len(apart) < len(peers):
+            stated = list(self._stated(chains.values()))
+            for start in range(0, len(stated), CHAINS_PER_MESSAGE):
+                kept = self._sign(stated[start : start + CHAINS_PER_MESSAGE], now)
+                self._out.committed.extend(Send(peer, kept) for peer in peers if peer in keeping)
+
+    def _sign(
+        self,
+        stated: list[tuple[ChainPlace, EventId]],
+        now: float,
+        request: int = 0,
+        *,
+        since_ms: int = 0,
+        done: bool = True,
+    ) -> Kept:
+        context = self._context
+        return sign_kept(
+            context.key,
+            self._topic,
+            store_number(context.store.cells, context.peer, now),
+            context.store.log.end(),
+            now,
+            tuple([place for place, _ in stated]),
+            tuple([head for _, head in stated]),
+            request=request,
+            since_ms=since_ms,
+            done=done,
+        )
+
+    def _stated(self, chains: Iterable[Chain]) -> Iterator[tuple[ChainPlace, EventId]]:
+        """Yield what can be stated of these chains: a range without gaps that is in the log, and its end."""
+        chains = list(chains)
+        begins = self._begins
+        if begins is None or any(chain.key not in begins for chain in chains):
+            heads = self._context.store.log.heads(self._topic)
+            begins = self._begins = {head.author + head.device: head.first for head in heads}
+        for chain in chains:
+            last = chain.next - 1
+            head, begin = chain.seen.head_at(last), begins.get(chain.key)
+            if head is None or begin is None:
+                continue  # Nothing of it is in the log.
+            first = max(chain.base, self._whole.get(chain.key, 0), begin)
+            if first <= last:
+                yield ChainPlace(chain.author, chain.device, first, last, True), head
+
+    def _stated_log(self, since: float) -> Iterator[tuple[ChainPlace, EventId]]:
+        """Yield what can be stated of all chains in the log, from what was stored since a time on."""
+        for head in self._context.store.log.heads(self._topic):
+            first = max(head.first, self._whole.get(head.author + head.device, 0))
+            if since:
+                found = self._archive.stored_since(head.author, head.device, first, head.last, since)
+                first = head.last + 1 if found is None else found
+            yield ChainPlace(head.author, head.device, first, head.last, True), head.head
 
 
 _ACKNOWLEDGE_DELAY = 1.0

@@ -16,7 +16,18 @@ from linnet.delivery.event_archive import Archive
 from linnet.delivery.flood import Flood, Suppression, unit_bytes, unit_record
 from linnet.delivery.gap_repair import GapRepair
 from linnet.delivery.items import Missed
-from linnet.delivery.messages import ChainPlace, Data, Heads, HistoryPage, Receipt, Resent
+from linnet.delivery.keeping import check_kept
+from linnet.delivery.messages import (
+    ChainPlace,
+    Contradiction,
+    Data,
+    Heads,
+    HistoryPage,
+    Kept,
+    Resent,
+    Shown,
+)
+from linnet.delivery.receipts import Confirmation, signer_of
 from linnet.delivery.subscriptions import has_cursor
 from linnet.event.event import Unverified, Verified
 from linnet.identity.cards import Card, Revocation
@@ -30,6 +41,7 @@ from linnet.streams.publisher import Publisher
 from linnet.streams.receipts import Acknowledgements, Keeper
 from linnet.streams.sealed.reader import Opening
 from linnet.streams.sealed.sealed_stream import Sealed
+from linnet.streams.storage_checks import StorageChecks
 from linnet.streams.stream_names import owner_of, topic_of
 from linnet.streams.subscribe import Readers
 from linnet.trace.records import Kind, Record
@@ -78,6 +90,7 @@ class Stream:
             out,
             self.readers,
         )
+        self.checks = StorageChecks(self.topic, context, self.publisher, self.flood, out)
         self.forks = ForkDetection(self.topic, context, self.flood, self.readers, out)
         self.due = Due(self.ingest, self.archive, self.readers, self.announcements)
         self.anchor = Anchor(self.topic, context, out)
@@ -238,6 +251,7 @@ class Stream:
         self.flood.up(peer)
         self.announcements.greet_neighbor(peer, self.keeps, now)
         self.forks.greet_neighbor(peer)
+        self.checks.greet_neighbor(peer)
         self.send_backlog(now)
 
     def handle_neighbor_down(self, peer: PeerId) -> None:
@@ -322,9 +336,10 @@ class Stream:
             self._settle_storage(nodes or self._volunteers or (), now)
 
     def _settle_storage(self, nodes: tuple[Contact, ...], now: float) -> None:
-        ours = self._context.peer
-        self.storage = {node.peer: node for node in nodes if node.peer != ours}
+        ours, is_wrong = self._context.peer, self.checks.is_wrong
+        self.storage = {node.peer: node for node in nodes if node.peer != ours and not is_wrong(node.peer)}
         others = tuple(self.storage.values())
+        self.checks.set_storage(others, now)
         self.publisher.none_since = None if others else now
         self.acknowledgements.set_storage(others)
         self.opening.set_storage(self.storage)
@@ -333,6 +348,12 @@ class Stream:
         self.publisher.set_storage(others)
         self.readers.set_storage((*mine, *others))
         self.ask_anchor(now)
+
+    def _leave_out(self, keeper: PeerId, now: float) -> None:
+        """Ask a storage node no more that is proved wrong, and forget its receipts."""
+        self.publisher.ledger.forget(keeper)
+        if keeper in self.storage:
+            self._settle_storage(self._named or self._volunteers or (), now)
 
     def note_alone(self) -> None:
         """Stop waiting for storage nodes: no other node can be reached."""
@@ -359,6 +380,7 @@ class Stream:
             return
         self.gaps.handle_link_up(peer)
         self.publisher.handle_link_up(peer)
+        self.checks.handle_link_up(peer)
         self.readers.handle_link_up(peer)
         self.acknowledgements.handle_link_up(peer)
         self.announcements.send_heads(peer, self.keeps, now)
@@ -452,12 +474,15 @@ class Stream:
         """Report ranges that nobody could provide as missed, and go on behind them."""
         for first, last in ranges:
             self._record_dropped(chain, first, last, reason)
+            if self.keeps:
+                self.keeper.note_hole(chain.key, last + 1)
             missed = Missed(self.topic, chain.author, chain.device, first, last, reason)
             self.readers.tell_missed(missed)
             self._hand_in_turn(chain, chain.forgo(first, last), None, now)
 
-    def leave(self) -> None:
+    def leave(self, now: float) -> None:
         """Leave the stream: stop every timer and release every link."""
+        self.checks.stop(now)
         self.publisher.leave()
         self.announcements.stop()
         self.gaps.stop()
@@ -502,18 +527,49 @@ class Stream:
         self.readers.take_page(peer, page, good)
         self.opening.look_for_keys(now)
 
-    def handle_receipt(self, peer: PeerId, receipt: Receipt, now: float) -> None:
+    def handle_receipt(self, peer: PeerId, receipt: Confirmation, now: float) -> None:
         """Learn from a receipt how far a receiver has the chains; as a storage node, pass the receipt on."""
+        signer = signer_of(receipt)
+        if self.checks.is_wrong(signer):
+            return
         try:
-            news = self.publisher.ledger.learn(receipt, now, counts=receipt.receiver in self.storage)
+            news = self.publisher.ledger.learn(receipt, now, counts=signer in self.storage)
         except RemoteError as error:
             self._reject_page(peer, error)
             return
         if not news:
             return
+        if isinstance(receipt, Kept) and not self.checks.note_statement(receipt, now):
+            self._leave_out(signer, now)
+            return
         self.publisher.handle_receipt(receipt)
         if self.stores:
             self.keeper.pass_on_receipt(receipt, peer)
+
+    def handle_kept(self, peer: PeerId, kept: Kept, now: float) -> None:
+        """Take in the statement of a storage node: a receipt, or the answer to a reader's question."""
+        if not kept.request:
+            self.handle_receipt(peer, kept, now)
+            return
+        if peer not in self.storage or kept.keeper != peer:
+            return
+        try:
+            check_kept(kept)
+        except RemoteError as error:
+            self._reject_page(peer, error)
+            return
+        if not self.checks.note_statement(kept, now):
+            self._leave_out(peer, now)
+
+    def handle_shown(self, peer: PeerId, shown: Shown, now: float) -> None:
+        """Judge what a storage node shows of what it has confirmed."""
+        if self.checks.handle_shown(peer, shown, now):
+            self._leave_out(peer, now)
+
+    def handle_contradiction(self, peer: PeerId, proof: Contradiction, now: float) -> None:
+        """Take in the proof of a neighbour against a storage node."""
+        if self.checks.handle_contradiction(peer, proof, now):
+            self._leave_out(proof.kept.keeper, now)
 
     def ask_anchor(self, now: float) -> None:
         """Ask a storage node once which chains exist, so that nothing is missed from now on."""
