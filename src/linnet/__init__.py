@@ -13,7 +13,16 @@ if TYPE_CHECKING:
     from linnet.api.errors import NodeUnreachable
     from linnet.core.errors import BadText, ConfigError, LinnetError, Refused, StoreError
     from linnet.core.reasons import Reason
-    from linnet.delivery.items import CaughtUp, Ended, Forked, Missed, Overdue, RelayFaulty
+    from linnet.delivery.items import (
+        CaughtUp,
+        Ended,
+        Forked,
+        Missed,
+        Overdue,
+        RelayFaulty,
+        StorageDiffers,
+        StorageTold,
+    )
     from linnet.delivery.receipts import Fate, ReceiverFate
     from linnet.event.event import Event
     from linnet.node.attached import AttachedNode
@@ -71,7 +80,9 @@ __all__ = [
     "RelaySection",
     "Room",
     "RoomsConfig",
+    "StorageDiffers",
     "StorageSection",
+    "StorageTold",
     "StoreError",
     "StreamSection",
     "Subscription",
@@ -82,7 +93,16 @@ _MODULES = {
     "linnet.core.errors": ("BadText", "ConfigError", "LinnetError", "Refused", "StoreError"),
     "linnet.core.reasons": ("Reason",),
     "linnet.delivery.receipts": ("Fate", "ReceiverFate"),
-    "linnet.delivery.items": ("CaughtUp", "Ended", "Forked", "Missed", "Overdue", "RelayFaulty"),
+    "linnet.delivery.items": (
+        "CaughtUp",
+        "Ended",
+        "Forked",
+        "Missed",
+        "Overdue",
+        "RelayFaulty",
+        "StorageDiffers",
+        "StorageTold",
+    ),
     "linnet.event.event": ("Event",),
     "linnet.node.attached": ("AttachedNode",),
     "linnet.api.errors": ("NodeUnreachable",),

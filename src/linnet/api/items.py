@@ -22,6 +22,8 @@ from linnet.delivery.items import (
     Missed,
     Overdue,
     RelayFaulty,
+    StorageDiffers,
+    StorageTold,
     Unreadable,
 )
 from linnet.event.event import Event, Tail
@@ -94,6 +96,26 @@ class ForkedView(Struct, frozen=True, tag="forked"):
     number: int
 
 
+class StorageToldView(Struct, frozen=True):
+    """How far a storage node says that it keeps a chain; null: not at all."""
+
+    node: str
+    last: int | None
+
+
+class StorageDiffersView(Struct, frozen=True, tag="storage_differs"):
+    """Storage nodes differ about a chain. Everything that any of them has shown was sent."""
+
+    topic: str
+    author: str
+    device: str
+    last: int | None
+    """The last event that any of them has shown."""
+    told: tuple[StorageToldView, ...]
+    others: int
+    """Further chains about which they differ."""
+
+
 class CaughtUpView(Struct, frozen=True, tag="caught_up"):
     """All history was handed over; the following items are live."""
 
@@ -164,6 +186,7 @@ ItemView: TypeAlias = (
     EventView
     | MissedView
     | ForkedView
+    | StorageDiffersView
     | CaughtUpView
     | OverdueView
     | RelayFaultyView
@@ -194,6 +217,11 @@ def item_view(item: Item) -> ItemView:
             )
         case Forked(topic, author, device, number):
             return ForkedView(topic_text(topic), person_text(author), device.hex(), number)
+        case StorageDiffers(topic, author, device, last, told, others):
+            nodes = tuple(StorageToldView(device_text(each.node), each.last) for each in told)
+            return StorageDiffersView(
+                topic_text(topic), person_text(author), device.hex(), last, nodes, others
+            )
         case CaughtUp(begins_at, evicted, reason):
             return CaughtUpView(begins_at, evicted, _reason_text(reason))
         case Inserted(_, event, before):
@@ -249,6 +277,15 @@ def item_of(view: ItemView) -> Item | None:
                 AuthorId(from_text(Sort.PERSON, author)),
                 DeviceId(bytes.fromhex(device)),
                 number,
+            )
+        case StorageDiffersView(topic, author, device, last, told, others):
+            return StorageDiffers(
+                TopicId(from_text(Sort.TOPIC, topic)),
+                AuthorId(from_text(Sort.PERSON, author)),
+                DeviceId(bytes.fromhex(device)),
+                last,
+                tuple(StorageTold(PeerId(from_text(Sort.DEVICE, each.node)), each.last) for each in told),
+                others,
             )
         case CaughtUpView(begins_at, evicted, reason):
             return CaughtUp(begins_at, evicted, _reason(reason))

@@ -103,6 +103,7 @@ from linnet.rooms.commands import (
 from linnet.streams.commands import (
     AllowReader,
     AskToRead,
+    CheckStorage,
     Declare,
     DisallowReader,
     ListReaders,
@@ -243,6 +244,7 @@ OPERATIONS: tuple[Operation, ...] = (
     post("/v1/sealed/allow", AllowReader),
     post("/v1/sealed/disallow", DisallowReader),
     get("/v1/sealed/readers", ListReaders),
+    post("/v1/storage/check", CheckStorage, patience=30.0),
     post("/v1/block", Block),
     post("/v1/connect", Connect),
     post("/v1/disconnect", Disconnect),

@@ -92,6 +92,7 @@ COMMANDS = (
     ("stream allow", "stream.policy:allow", "Let a device read a sealed stream."),
     ("stream disallow", "stream.policy:disallow", "Remove readers of a sealed stream."),
     ("stream readers", "stream.policy:readers", "List the readers of a sealed stream."),
+    ("stream check", "stream.policy:check", "Have storage nodes show what they confirmed."),
     ("stream overlay", "stream.policy:overlay", "Switch a stream to the ring, or back."),
     ("trust add", "overlay:add_trust", "Trust a device."),
     ("trust list", "overlay:list_trust", "List the devices that you trust."),

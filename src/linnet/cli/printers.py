@@ -27,6 +27,7 @@ from linnet.api.items import (
     MissedView,
     OverdueView,
     RelayFaultyView,
+    StorageDiffersView,
     SubscribedView,
     WarningView,
 )
@@ -227,12 +228,9 @@ class EventPrinter(ItemPrinter[ItemView]):
             case EventView():
                 self._print_event(item)
             case MissedView():
-                self._lost += item.last - item.first + 1
-                many = f"{item.first} to {item.last}" if item.last > item.first else f"{item.first}"
-                self._beside(item, f"missed: number {many} of {item.author}: {item.reason}")
-            case ForkedView():
-                said = f"two events as number {item.number}: others may have read another one than you"
-                self._beside(item, f"forked: {item.author} signed {said}")
+                self._print_missed(item)
+            case ForkedView() | StorageDiffersView():
+                self._beside(item, untruth_text(item))
             case CaughtUpView():
                 self._print_history_end(item)
             case InsertedView(event):
@@ -252,6 +250,11 @@ class EventPrinter(ItemPrinter[ItemView]):
                 pass
             case _:
                 assert_never(item)
+
+    def _print_missed(self, item: MissedView) -> None:
+        self._lost += item.last - item.first + 1
+        many = f"{item.first} to {item.last}" if item.last > item.first else f"{item.first}"
+        self._beside(item, f"missed: number {many} of {item.author}: {item.reason}")
 
     def _print_event(self, event: EventView) -> None:
         if event.unreadable is not None and self.line is None:
@@ -298,6 +301,20 @@ class HistoryPrinter(EventPrinter):
         self._beside(item, history_text(item, self._printed, self._hidden))
         if item.reason == Reason.TIMEOUT:
             raise Failure(f"this history is {_alone(item.reason)}; try again, or look at: linnet status")
+
+
+def untruth_text(item: ForkedView | StorageDiffersView) -> str:
+    """Say who says different things about a chain: its author, or storage nodes."""
+    if isinstance(item, ForkedView):
+        said_twice = f"two events as number {item.number}: others may have read another one than you"
+        return f"forked: {item.author} signed {said_twice}"
+    said = [
+        f"{each.node} has nothing" if each.last is None else f"{each.node} says up to {each.last}"
+        for each in item.told
+    ]
+    shown = "none was shown" if item.last is None else f"up to {item.last} were shown"
+    more = f"; they differ about {counted(item.others, 'further chain')}" if item.others else ""
+    return f"storage nodes differ about the events of {item.author}: {', '.join(said)}; {shown}{more}"
 
 
 def history_text(item: CaughtUpView, printed: int, hidden: int) -> str:

@@ -10,11 +10,11 @@ from linnet.cli.output import counted, fact_lines, say, say_json, say_table
 from linnet.cli.room.rooms import ROOM_COLUMNS, room_row, say_departures
 from linnet.cli.running_node import Session
 from linnet.core.reasons import Reason
-from linnet.identity.text import person_text
+from linnet.identity.text import device_text, person_text
 
 if TYPE_CHECKING:
     from linnet.api.node_commands import StatusReport
-    from linnet.streams.commands import StreamStatus
+    from linnet.streams.commands import StorageCheck, StreamStatus
 
 _STREAM_COLUMNS = (
     "stream",
@@ -36,6 +36,7 @@ _STREAM_COLUMNS = (
 def status(session: Session) -> None:
     """Show who this node is, how it can be reached, and every stream and room that it has joined."""
     from linnet.api.node_commands import ReportStatus
+    from linnet.streams.commands import StorageOutcome
 
     reply = session.ask(ReportStatus())
     if session.as_json:
@@ -48,6 +49,9 @@ def status(session: Session) -> None:
         for stream in reply.streams:
             if (why := alone_text(stream.alone)) is not None:
                 say(f"{stream.stream} has no neighbours: {why}")
+            for check in stream.storage_checks:
+                if check.outcome is not StorageOutcome.KEPT:
+                    say(f"{stream.stream}: {check_text(check)}")
     if reply.rooms:
         say_table(ROOM_COLUMNS, map(room_row, reply.rooms))
     say_departures(reply.departures)
@@ -100,6 +104,29 @@ def _stream_row(stream: StreamStatus) -> tuple[object, ...]:
         stream.gaps_lost,
         stream.kept_events,
     )
+
+
+_CHECKED = {
+    "kept": "showed what it has confirmed",
+    "gone": "no longer has what it has confirmed",
+    "proved_wrong": "signed what is not true, and counts no more; name another storage node",
+    "no_answer": "did not show what it has confirmed",
+    "not_checkable": "has confirmed nothing that can be checked",
+}
+_WHY = {
+    Reason.RETENTION: "it keeps events for a time only",
+    Reason.QUOTA: "its room was used up",
+    Reason.DAMAGED: "its disk has damaged it",
+    Reason.LOST: "its store began anew, or was put back from an older copy",
+    Reason.UNSUPPORTED: "its version is older",
+}
+
+
+def check_text(check: StorageCheck) -> str:
+    """Say what came of the check of a storage node."""
+    number = f" (number {check.number})" if check.number is not None else ""
+    why = _WHY.get(check.reason) if check.reason is not None else None
+    return f"{device_text(check.node)} {_CHECKED[check.outcome.value]}{number}{f': {why}' if why else ''}"
 
 
 _ALONE = {

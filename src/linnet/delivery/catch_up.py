@@ -1,4 +1,9 @@
-"""Catching up: reads history of a topic from a storage node, then goes on with live events, without a gap.
+"""Catching up: reads history of a topic from storage nodes, then goes on with live events, without a gap.
+
+If two or more storage nodes are known, all are asked first how far they keep each chain, and sign the answer.
+The one that keeps most is read. Another one is read as well if it keeps anything more: so one honest node
+among many that hide events is enough. If they still differ after a while, the application is told. Where all
+agree, this costs a few messages, and nothing is read twice.
 
 The history in this node's own log comes first, as far as it starts at the beginning of each chain; all of it
 is read if nobody else can be asked.
@@ -10,17 +15,22 @@ had already. A hole between the two is asked for once more, then reported as mis
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
+from enum import Enum
 
-from linnet.core.ids import Contact, PeerId, TopicId
+from msgspec.structs import replace
+
+from linnet.core.ids import AuthorId, Contact, DeviceId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.timers import TopicTimer
-from linnet.delivery.chain import ChainKey
+from linnet.delivery.chain import ChainKey, Range
 from linnet.delivery.config import DeliveryConfig
-from linnet.delivery.items import CaughtUp, Item, Missed
-from linnet.delivery.messages import History, HistoryPage
+from linnet.delivery.items import CaughtUp, Item, Missed, StorageDiffers, StorageTold
+from linnet.delivery.messages import AskKept, History, HistoryPage, Kept
 from linnet.event.event import Verified
 from linnet.machine.outbox import Outbox
 
+_DEVICE = 8
+"""Bytes of a device id, the end of a chain's key."""
 _SEAM_TRIES = 5
 """How often history is asked for again when the live events do not join on to it."""
 _SEAM_PAUSE = 0.5
@@ -28,10 +38,114 @@ _NONE_PAUSE = 1.0
 """Seconds in which a storage node may still appear after a tracker said that there is none."""
 
 
+_ENDS_PAUSE = 1.0
+"""Seconds in which storage nodes should say how far they keep the chains, before one of them is read."""
+_AGAIN_PAUSE = 3.0
+"""Seconds after which storage nodes that keep less are asked again: they may just not have had it yet."""
+_MOST_TOLD = 8
+"""Chains about which an application is told that storage nodes differ; of the others, how many they are."""
+
+
 class HistoryDue(TopicTimer, frozen=True, gc=False):
     """A source took too long to send history, or history is to be asked for again."""
 
     subscription: int
+
+
+class EndsDue(TopicTimer, frozen=True, gc=False):
+    """The time is up in which storage nodes could say how far they keep the chains."""
+
+    subscription: int
+
+
+class _Step(Enum):
+    """What the comparison of storage nodes waits for."""
+
+    GATHER = "their first answers, before one of them is read"
+    READ = "the end of reading"
+    LATE = "the answers of those that were slow"
+    PAUSE = "a while, before those that keep less are asked again"
+    AGAIN = "their second answers"
+    OVER = "nothing"
+
+
+class Ends:
+    """How far each storage node of a topic says that it keeps the chains, and what was shown of that."""
+
+    def __init__(self) -> None:
+        self.asked: dict[PeerId, None] = {}
+        self.awaited: dict[PeerId, None] = {}
+        """Those that were asked and have not answered."""
+        self.stated: dict[PeerId, dict[ChainKey, Range]] = {}
+        """The ranges of the chains, by storage node that has answered."""
+        self._pages: dict[PeerId, dict[ChainKey, Range]] = {}
+        self.shown: dict[ChainKey, int] = {}
+        """The number behind the last event of each chain that any storage node has shown."""
+        self._excess: dict[ChainKey, dict[PeerId, int]] = {}
+        self._judged: dict[ChainKey, int] | None = None
+
+    def take(self, peer: PeerId, kept: Kept) -> bool:
+        """Take in a page of an answer; return whether it was the last one."""
+        ranges = self._pages.setdefault(peer, {})
+        for place in kept.chains:
+            ranges[place.author + place.device] = place.first, place.last
+        if not kept.done:
+            return False
+        self.stated[peer] = self._pages.pop(peer)
+        self.awaited.pop(peer, None)
+        return True
+
+    def count(self, peer: PeerId) -> int:
+        """Return how many events a storage node says that it keeps."""
+        return sum(max(0, last - first + 1) for first, last in self.stated.get(peer, {}).values())
+
+    def has_more(self, peer: PeerId, reached: dict[ChainKey, int]) -> bool:
+        """Return whether a storage node says that it keeps events behind those that were handed over."""
+        ranges = self.stated.get(peer, {})
+        return any(first <= last and last >= reached.get(key, first) for key, (first, last) in ranges.items())
+
+    def first_of(self, key: ChainKey, peers: Iterable[PeerId]) -> int | None:
+        """Return the first number of a chain that any of these storage nodes says it keeps."""
+        found = [self.stated[peer][key] for peer in peers if key in self.stated.get(peer, {})]
+        return min((first for first, last in found if first <= last), default=None)
+
+    def covers(self, key: ChainKey, number: int, peers: Iterable[PeerId]) -> bool:
+        """Return whether any of these storage nodes says that it keeps this event."""
+        found = [self.stated.get(peer, {}).get(key) for peer in peers]
+        return any(each is not None and each[0] <= number <= each[1] for each in found)
+
+    def judge(self) -> tuple[PeerId, ...]:
+        """Compare what was stated with what was shown; return the storage nodes that keep less."""
+        self._judged = dict(self.shown)
+        for peer, ranges in self.stated.items():
+            for key, (first, last) in ranges.items():
+                if first <= last and last >= self.shown.get(key, 0):
+                    self._excess.setdefault(key, {})[peer] = last
+        return tuple(peer for peer in self.stated if self._lacks_any(peer, self._judged))
+
+    def _lacks_any(self, peer: PeerId, shown: dict[ChainKey, int]) -> bool:
+        ranges = self.stated[peer]
+        return any(ranges.get(key, (0, -1))[1] < upto - 1 for key, upto in shown.items())
+
+    def differences(self, topic: TopicId) -> list[StorageDiffers]:
+        """Return what to tell of the storage nodes that kept less or showed less than they said."""
+        told: list[StorageDiffers] = []
+        judged = self._judged or {}
+        count = 0
+        for key in dict.fromkeys((*judged, *self._excess)):
+            upto = judged.get(key, 0)
+            lasts = {peer: ranges[key][1] if key in ranges else None for peer, ranges in self.stated.items()}
+            excess = self._excess.get(key, {})
+            if not excess and all(last is not None and last >= upto - 1 for last in lasts.values()):
+                continue
+            count += 1
+            if len(told) < _MOST_TOLD:
+                nodes = tuple(StorageTold(peer, last) for peer, last in {**lasts, **excess}.items())
+                author, device = AuthorId(key[:-_DEVICE]), DeviceId(key[-_DEVICE:])
+                told.append(StorageDiffers(topic, author, device, upto - 1 if upto else None, nodes))
+        if count > len(told):
+            told[-1] = replace(told[-1], others=count - len(told))
+        return told
 
 
 class CatchUp:
@@ -47,8 +161,26 @@ class CatchUp:
         out: Outbox,
         own: PeerId | None = None,
         own_chain: ChainKey = b"",
+        keeping: Container[PeerId] = (),
     ) -> None:
-        """With `own`, this node's own log is read as well, as if it were a storage node."""
+        """With `own`, this node's own log is read as well, as if it were a storage node.
+
+        `keeping` are the peers that sign what they keep; others, of older versions, are read only if need be.
+        """
+        self._keeping = keeping
+        self._ends: Ends | None = None
+        """How far storage nodes keep the chains; None while there are not two of them."""
+        self._ends_timer = EndsDue(topic, subscription)
+        self._ends_purpose = f"ends {topic.hex()[:16]} {subscription}"
+        self._ends_step = _Step.GATHER
+        self._has_read = False
+        """Whether any storage node was read to its end."""
+        self._best: tuple[int, PeerId, int | None] | None = None
+        """How many events the storage node brought that brought most, and the end of its log."""
+        self._brought = 0
+        self._aside: dict[ChainKey, list[Verified]] = {}
+        """Units behind a hole that another storage node says it can fill."""
+        self._aside_events = 0
         self._out = out
         self._own = own
         self._own_chain = own_chain
@@ -90,6 +222,7 @@ class CatchUp:
         """
         self._storage = {contact.peer: contact.hints for contact in storage}
         self._is_alone = is_alone
+        self._ask_ends()
         if self._own is None or self._own in self._storage:
             if not self._turn_to_next():
                 self._wait()
@@ -100,6 +233,7 @@ class CatchUp:
     def set_storage(self, nodes: Iterable[Contact]) -> None:
         """Replace the known storage nodes of the topic."""
         self._storage = {contact.peer: contact.hints for contact in nodes}
+        self._ask_ends()
         if self._source is not None:
             return
         if not self._turn_to_next() and not self._storage:
@@ -119,6 +253,9 @@ class CatchUp:
 
     def handle_link_up(self, peer: PeerId) -> None:
         """Ask the storage node that we wait for, if this link leads to it."""
+        if self._ends is not None and peer in self._ends.awaited:
+            self._ask_end(self._ends, peer)
+            self._stop_gathering(self._ends)
         if peer == self._source and not self._paused:
             self._ask()
 
@@ -151,9 +288,10 @@ class CatchUp:
         items: list[Item] = []
         for verified in units:
             if not self._is_own or self._failure is not None or self._is_whole(verified):
-                items += self._join(verified)
+                items += self._take_unit(verified)
         self._after = page.after
-        self._begins_at = None if page.begins_ms is None else page.begins_ms / 1000
+        if not self._has_read or page.begins_ms is not None:
+            self._begins_at = None if page.begins_ms is None else page.begins_ms / 1000
         self._evicted = self._evicted or page.evicted
         if not page.done:
             self._paused = not room
@@ -165,14 +303,154 @@ class CatchUp:
             items += self._leave_own_log()
         elif page.reason is not None:
             items += self._pass_over(page.reason)
-        elif self._overflowed or (self._has_holes() and self._seam_tries < _SEAM_TRIES):
+        else:
+            items += self._end_source()
+        return items
+
+    def _end_source(self) -> list[Item]:
+        """Read another storage node if it keeps more, or go live; return the items to hand over."""
+        self._has_read = True
+        items: list[Item] = []
+        ends = self._ends
+        if ends is not None and self._ends_step is not _Step.OVER:
+            if self._source is not None and (self._best is None or self._brought > self._best[0]):
+                self._best = self._brought, self._source, self._after
+            if self._turn_to_next():
+                return items
+            self._out.cancel_timer(self._timer)
+            if self._ends_step is _Step.READ and ends.awaited:
+                self._ends_step = _Step.LATE
+                self._out.set_timer(self._config.history_timeout, self._ends_timer)
+                return items
+            items += self._hand_aside()
+            if self._ends_step in (_Step.READ, _Step.LATE) and ends.judge():
+                self._ends_step = _Step.PAUSE
+                self._out.set_timer(_AGAIN_PAUSE, self._ends_timer)
+                return items
+            items += self._end_comparing(ends)
+        if self._source is None and self._best is not None:
+            # Nothing more came of the last one: the seam is up to the one that brought most.
+            _, self._source, self._after = self._best
+            self._out.hold(self._source, self._storage.get(self._source, ()), self._purpose)
+        if self._overflowed or (self._has_holes() and self._seam_tries < _SEAM_TRIES):
             self._overflowed = False
             self._seam_tries += 1
             self._at_seam = True
             self._out.set_timer(_SEAM_PAUSE, self._timer)
+            return items
+        return [*items, *self.finish(None)]
+
+    # Comparing storage nodes.
+
+    def _ask_ends(self) -> None:
+        """Ask all storage nodes how far they keep the chains, if there are two."""
+        others = [peer for peer in self._storage if peer != self._own]
+        if len(others) < 2 or len(others) < len(self._storage) or self.over:
+            return
+        # Of who is linked, those of older versions say nothing.
+        able = [peer for peer in others if peer in self._keeping or peer not in self._links]
+        if self._ends is None:
+            if not able or self._has_read or (self._source is not None and not self._is_own):
+                return  # Nobody can say, or one of them is being read: the others were found too late.
+            self._ends = Ends()
+            self._out.set_timer(_ENDS_PAUSE, self._ends_timer)
+        for peer in able:
+            if peer not in self._ends.asked:
+                self._ends.asked[peer] = self._ends.awaited[peer] = None
+                self._out.hold(peer, self._storage[peer], self._ends_purpose)
+                self._ask_end(self._ends, peer)
+
+    def _ask_end(self, ends: Ends, peer: PeerId) -> None:
+        if peer not in self._links:
+            return
+        if peer in self._keeping:
+            self._out.send(peer, AskKept(self._topic, self._request, self._since_ms))
         else:
-            items += self.finish(None)
+            ends.awaited.pop(peer, None)
+
+    def take_kept(self, peer: PeerId, kept: Kept) -> list[Item]:
+        """Take in a storage node's checked statement of how far it keeps the chains."""
+        ends = self._ends
+        is_answer = ends is not None and peer in ends.awaited and kept.since_ms == self._since_ms
+        if ends is None or not is_answer or self.over or not ends.take(peer, kept) or ends.awaited:
+            return []
+        if self._ends_step is _Step.GATHER:
+            self._stop_gathering(ends)
+        elif self._ends_step in (_Step.LATE, _Step.AGAIN):
+            self._out.cancel_timer(self._ends_timer)
+            return self._end_source()
+        return []
+
+    def _stop_gathering(self, ends: Ends, is_late: bool = False) -> None:
+        """Begin to read, once all storage nodes have answered or it is too late."""
+        if self._ends_step is not _Step.GATHER or (ends.awaited and not is_late):
+            return
+        self._ends_step = _Step.READ
+        if not is_late:
+            self._out.cancel_timer(self._ends_timer)
+        if self._source is None and not self._turn_to_next():
+            self._wait()
+
+    def handle_ends_due(self) -> list[Item]:
+        """Go on without the answers that are missing."""
+        ends = self._ends
+        if ends is None or self.over:
+            return []
+        if self._ends_step is _Step.GATHER:
+            self._stop_gathering(ends, is_late=True)
+        elif self._ends_step is _Step.PAUSE:
+            self._ends_step = _Step.AGAIN
+            for peer in ends.judge():
+                ends.awaited[peer] = None
+                self._ask_end(ends, peer)
+            self._out.set_timer(self._config.history_timeout, self._ends_timer)
+        elif self._ends_step in (_Step.LATE, _Step.AGAIN):
+            ends.awaited.clear()
+            return self._end_source()
+        return []
+
+    def _end_comparing(self, ends: Ends) -> list[Item]:
+        """End the comparison; return what to tell of it."""
+        self._ends_step = _Step.OVER
+        self._out.cancel_timer(self._ends_timer)
+        for peer in ends.asked:
+            self._out.release(peer, self._ends_purpose)
+        return list(ends.differences(self._topic))
+
+    def _unread(self) -> list[PeerId]:
+        """Return the storage nodes that have answered and were not read."""
+        ends = self._ends
+        return [] if ends is None else [peer for peer in ends.stated if peer not in self._tried]
+
+    def _take_unit(self, verified: Verified) -> list[Item]:
+        """Return the items of a unit, or put it aside if another storage node says it has what is missing."""
+        unit, ends = verified.unit, self._ends
+        if ends is None or self._is_own or unit.seq is None:
+            return self._join(verified)
+        key, end = unit.author + unit.device, unit.seq + len(unit.tails)
+        self._brought += len(unit.tails)
+        ends.shown[key] = max(ends.shown.get(key, 0), end)
+        unread = self._unread()
+        due = self._next.get(key)
+        if due is None and not self._since_ms:
+            due = ends.first_of(key, unread)
+        if due is not None and unit.seq > due and ends.covers(key, due, unread):
+            self._aside.setdefault(key, []).append(verified)
+            self._aside_events += len(unit.tails)
+            return self._hand_aside() if self._aside_events > self._config.buffer_items else []
+        items = self._join(verified)
+        waiting = self._aside.get(key)
+        if waiting:
+            waiting.sort(key=lambda each: each.unit.seq or 0)
+            while waiting and (waiting[0].unit.seq or 0) <= self._next[key]:
+                self._aside_events -= len(waiting[0].unit.tails)
+                items += self._join(waiting.pop(0))
         return items
+
+    def _hand_aside(self) -> list[Item]:
+        """Hand over what was put aside: nobody has what is missing before it, or it is too much."""
+        aside, self._aside, self._aside_events = self._aside, {}, 0
+        return [item for units in aside.values() for unit in _by_number(units) for item in self._join(unit)]
 
     def _is_whole(self, verified: Verified) -> bool:
         """Return whether no other node can have an earlier, missing part of this unit's chain."""
@@ -213,6 +491,11 @@ class CatchUp:
         if self._at_seam:
             self._ask()
             return []
+        if self._ends is not None and self._ends_step is not _Step.OVER and self._source is None:
+            if self._ends_step is _Step.GATHER:
+                return []
+            if self._has_read:
+                return self._end_source()
         if self._source is None:
             return self._do_without_others(Reason.NO_STORAGE)
         if self._is_own:
@@ -224,6 +507,8 @@ class CatchUp:
         if self._source is not None:
             self._out.release(self._source, self._purpose)
         self._source = None
+        if self._has_read and self._ends is not None and self._ends_step is not _Step.OVER:
+            return self._end_source()
         return [] if self._turn_to_next() else self._do_without_others(reason)
 
     def finish(self, reason: Reason | None) -> list[Item]:
@@ -233,6 +518,9 @@ class CatchUp:
         for verified in _by_number(self._waiting):
             items += self._join(verified)
         self._waiting.clear()
+        items += self._hand_aside()
+        if self._ends is not None and self._ends_step is not _Step.OVER:
+            self._end_comparing(self._ends)
         items += [missed for missed, is_filled in self._damaged.items() if not is_filled]
         items.append(CaughtUp(self._begins_at, self._evicted, reason))
         self._out.cancel_timer(self._timer)
@@ -241,16 +529,41 @@ class CatchUp:
         return items
 
     def _turn_to_next(self) -> bool:
-        """Turn to the next untried storage node; return whether there is one."""
-        source = next((peer for peer in self._storage if peer not in self._tried), None)
+        """Turn to the next untried storage node; return whether there is one, or will be at once."""
+        if self._ends is not None and self._ends_step is _Step.GATHER:
+            return True
+        source = self._next_source()
         if source is None:
             return False
+        if self._source is not None:
+            self._out.release(self._source, self._purpose)
         self._tried[source] = None
+        self._brought = 0
         self._source = source
         self._after = None
         self._out.hold(source, self._storage[source], self._purpose)
         self._ask()
         return True
+
+    def _next_source(self) -> PeerId | None:
+        """Return the untried storage node that keeps most of what was not handed over yet."""
+        untried = [peer for peer in self._storage if peer not in self._tried]
+        ends = self._ends
+        if ends is None:
+            return next(iter(untried), None)
+        better = [peer for peer in untried if ends.has_more(peer, self._next) or self._fills_hole(ends, peer)]
+        if better:
+            return max(better, key=ends.count)
+        # If nobody has said anything, any will do; where something was read, it is enough.
+        return None if self._has_read else next(iter(untried), None)
+
+    def _fills_hole(self, ends: Ends, peer: PeerId) -> bool:
+        """Return whether a storage node says that it has what is missing before units that were put aside."""
+        for key, units in self._aside.items():
+            first = min(unit.unit.seq or 0 for unit in units)
+            if ends.covers(key, self._next.get(key, first - 1), (peer,)):
+                return True
+        return False
 
     def _ask(self) -> None:
         """Ask for the next page, now or when the link is up, and limit the wait in both cases."""

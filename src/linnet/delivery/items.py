@@ -42,6 +42,30 @@ class Forked(Struct, frozen=True, gc=False):
     number: int
 
 
+class StorageTold(Struct, frozen=True, gc=False):
+    """How far a storage node says that it keeps a chain."""
+
+    node: PeerId
+    last: int | None
+    """None: it says that it has nothing of it."""
+
+
+class StorageDiffers(Struct, frozen=True, gc=False):
+    """Storage nodes differ about a chain: some hide events, have lost them, or claim what they cannot show.
+
+    Everything that any of them has shown was handed over.
+    """
+
+    topic: TopicId
+    author: AuthorId
+    device: DeviceId
+    last: int | None
+    """The last event that any of them has shown."""
+    told: tuple[StorageTold, ...]
+    others: int = 0
+    """Further chains about which they differ, and which are not told one by one."""
+
+
 class CaughtUp(Struct, frozen=True, gc=False):
     """All history was handed over; the following events are live."""
 
@@ -103,4 +127,15 @@ class Unreadable(Struct, frozen=True, gc=False):
     """The person who took it back."""
 
 
-Item: TypeAlias = Event | Unreadable | Inserted | Missed | Forked | CaughtUp | Overdue | RelayFaulty | Ended
+Item: TypeAlias = (
+    Event
+    | Unreadable
+    | Inserted
+    | Missed
+    | Forked
+    | StorageDiffers
+    | CaughtUp
+    | Overdue
+    | RelayFaulty
+    | Ended
+)

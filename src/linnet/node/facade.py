@@ -37,6 +37,7 @@ from linnet.rooms.event_types import JoinRule, Newcomers
 from linnet.streams.commands import (
     AllowReader,
     AskToRead,
+    CheckStorage,
     Declare,
     DisallowReader,
     ListReaders,
@@ -46,6 +47,7 @@ from linnet.streams.commands import (
     Published,
     ReadersAre,
     RequestIs,
+    StorageChecked,
     Subscribe,
     SwitchOverlay,
 )
@@ -111,6 +113,14 @@ class NodeFacade(ABC):
         """
         check_typed(stream)
         return await self.ask(Publish(stream, as_bodies(bodies), confirm))
+
+    async def check_storage(self, stream: str) -> StorageChecked:
+        """Have the storage nodes of a stream show what they have confirmed of this device's events.
+
+        Each has eight seconds to answer. One that is proved to have signed what is not true counts no more.
+        """
+        check_typed(stream)
+        return await self.ask(CheckStorage(stream))
 
     def subscribe(
         self,

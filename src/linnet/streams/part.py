@@ -14,7 +14,7 @@ from linnet.core.inputs import Congested, Drained, LinkDown, LinkUp
 from linnet.core.limits import BODY_BYTES
 from linnet.core.reasons import Reason
 from linnet.core.timers import TopicTimer
-from linnet.delivery.catch_up import HistoryDue
+from linnet.delivery.catch_up import EndsDue, HistoryDue
 from linnet.delivery.commands import Consumed, Unsubscribe
 from linnet.delivery.context import Context
 from linnet.delivery.flood import SpreadDue
@@ -540,6 +540,7 @@ class Streams(Part):
     ask_for_history = _due(
         HistoryDue, lambda stream, timer, _: stream.readers.end_waiting(timer.subscription)
     )
+    end_comparing = _due(EndsDue, lambda stream, timer, _: stream.readers.end_comparing(timer.subscription))
     answer_publisher = _due(ConfirmDue, lambda stream, timer, _: stream.publisher.end_waiting(timer.request))
     push_missing = _due(StorageLookDue, lambda stream, _, now: stream.publisher.push_missing(now))
     check_storage = _due(CheckDue, lambda stream, _, now: stream.checks.check_by_itself(now))

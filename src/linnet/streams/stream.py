@@ -560,6 +560,8 @@ class Stream:
             return
         if not self.checks.note_statement(kept, now):
             self._leave_out(peer, now)
+            return
+        self.readers.take_kept(peer, kept)
 
     def handle_shown(self, peer: PeerId, shown: Shown, now: float) -> None:
         """Judge what a storage node shows of what it has confirmed."""

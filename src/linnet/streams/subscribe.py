@@ -15,7 +15,7 @@ from linnet.delivery.catch_up import CatchUp
 from linnet.delivery.chain import ChainKey
 from linnet.delivery.context import Context
 from linnet.delivery.items import CaughtUp, Forked, Item, Missed, Unreadable
-from linnet.delivery.messages import HistoryPage
+from linnet.delivery.messages import HistoryPage, Kept
 from linnet.delivery.subscriptions import Cursor, LogReader, Window
 from linnet.event.event import Event, Verified
 from linnet.machine.outbox import Outbox, Promises, Sink
@@ -259,6 +259,7 @@ class Readers:
             self._out,
             context.peer,
             context.author + context.device,
+            context.keeping,
         )
         reader.catchup.begin(self._storage, self._is_alone)
 
@@ -386,6 +387,18 @@ class Readers:
         if reader is None or reader.catchup is None or not reader.catchup.is_answer(peer, page):
             return
         self._hand_history(reader, reader.catchup.take_page(page, units, reader.window.idle))
+
+    def take_kept(self, peer: PeerId, kept: Kept) -> None:
+        """Let the subscription that asked know how far a storage node keeps the chains."""
+        reader = self._readers.get(kept.request)
+        if reader is not None and reader.catchup is not None and not reader.catchup.over:
+            self._hand_history(reader, reader.catchup.take_kept(peer, kept))
+
+    def end_comparing(self, subscription: int) -> None:
+        """Go on without the storage nodes that do not say how far they keep the chains."""
+        reader = self._readers.get(subscription)
+        if reader is not None and reader.catchup is not None and not reader.catchup.over:
+            self._hand_history(reader, reader.catchup.handle_ends_due())
 
     def end_waiting(self, subscription: int) -> None:
         """Ask for history again: a storage node took too long."""

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from linnet.cli.exits import Failure
 from linnet.cli.moments import clock_text
 from linnet.cli.options import Options, StreamArgument, with_examples
-from linnet.cli.output import counted, plain, say, say_table, warn
+from linnet.cli.output import counted, plain, say, say_json, say_table, warn
 from linnet.cli.running_node import Session
 from linnet.identity.text import person_text
 
@@ -124,6 +125,29 @@ def overlay(stream: StreamArgument, wanted: Wanted, session: Session) -> None:
         session.say(reply, f"{name} stays with overlay {reply.overlay}")
     else:
         session.say(reply, f"{name} changes over from overlay {reply.before} to {reply.overlay}")
+
+
+@with_examples("linnet stream check weather", "linnet stream check weather --json | jq .checks")
+def check(stream: StreamArgument, session: Session) -> None:
+    """Have the storage nodes of a stream show what they have confirmed of your events.
+
+    Each is asked for two events: the last that it has confirmed, and one by chance. Exits 1 unless at least
+    one shows both. A node that signed what is not true counts no more; one that says why it no longer has an
+    event (retention, quota, damage) is not proved wrong by that.
+    """
+    from linnet.cli.status import check_text
+    from linnet.streams.commands import CheckStorage, StorageOutcome
+
+    name = session.stream_name(stream)
+    reply = session.ask(CheckStorage(name))
+    if session.as_json:
+        say_json(reply)
+    else:
+        for each in reply.checks:
+            say(check_text(each))
+    if not any(each.outcome is StorageOutcome.KEPT for each in reply.checks):
+        known = "none showed what it has confirmed" if reply.checks else "no storage node is known"
+        raise Failure(f"{name}: {known}; look at: linnet status")
 
 
 @with_examples(
