@@ -133,6 +133,7 @@ def test_nobody_is_proved_wrong_by_what_others_have_signed() -> None:
         {"at_ms": 7},
         {"request": 7},
         {"since_ms": 7},
+        {"refuses": Reason.QUOTA},
         {"done": False},
         {"chains": (ChainPlace(ANN, PHONE, 0, 51, True),)},
         {"heads": (head(1),)},

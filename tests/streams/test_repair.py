@@ -42,6 +42,10 @@ class OnDisk:
         return self._store.cells
 
     @property
+    def free_bytes(self) -> int | None:
+        return None
+
+    @property
     def failed(self) -> StoreError | None:
         return None
 

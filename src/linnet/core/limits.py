@@ -4,6 +4,7 @@ from __future__ import annotations
 
 KIB = 1024
 MIB = 1024 * KIB
+GIB = 1024 * MIB
 
 LARGEST_COUNT = 2**63 - 1
 """The largest integer: SQLite keeps signed 64-bit ones, so nothing larger is accepted."""

@@ -80,6 +80,7 @@ class Reason(StrEnum):
     SUBSCRIBER_SLOW = "subscriber_slow"
     RETENTION = "retention"
     QUOTA = "quota"
+    DISK_FULL = "disk_full"
     NO_STORAGE = "no_storage"
     NOT_HELD = "not_held"
     DAMAGED = "damaged"

@@ -160,3 +160,7 @@ class Store(Protocol):
     @property
     def cells(self) -> Cells:
         """The named values."""
+
+    @property
+    def free_bytes(self) -> int | None:
+        """The bytes that are free on the disk; None: not known."""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from linnet.core.limits import BURST_EVENTS, MIB
+from linnet.core.limits import BURST_EVENTS, GIB, MIB
 
 
 class DeliveryConfig(Struct, frozen=True):
@@ -59,6 +59,14 @@ class DeliveryConfig(Struct, frozen=True):
     """Bytes of our own events that are kept in such a stream."""
     evict_period: float = 10.0
     """Seconds between evictions of what retention and quota exclude."""
+    stored_stream_bytes: Annotated[int, Meta(ge=1)] = 16 * GIB
+    """Bytes that a stream may take which we keep for others and which has no quota: beyond that, its newest
+    events are refused, and its publishers are told. The last quarter is not for the network that has stored
+    most."""
+    stored_bytes: Annotated[int, Meta(ge=1)] = 64 * GIB
+    """Bytes that all streams may take together that we keep for others; beyond that, as above."""
+    disk_reserve: Annotated[int, Meta(ge=0)] = 256 * MIB
+    """Bytes of the disk that are left free for this node itself: with less, nothing is stored for others."""
     linger: float = 60.0
     """Seconds that a node stays in a stream that it only published to."""
     replay_slack: int = 1024

@@ -60,10 +60,11 @@ def sign_kept(
     request: int = 0,
     since_ms: int = 0,
     done: bool = True,
+    refuses: Reason | None = None,
 ) -> Kept:
     """Sign a statement as this device."""
-    keeper = PeerId(key.public)
-    fields = (topic, keeper, store, position, int(now * 1000), request, since_ms, done, chains, heads)
+    keeper, at_ms = PeerId(key.public), int(now * 1000)
+    fields = (topic, keeper, store, position, at_ms, request, since_ms, done, chains, heads, refuses)
     return Kept(*fields, sig=key.sign(_KEPT_TAG + _encode(fields)))
 
 
@@ -74,6 +75,7 @@ def check_kept(kept: Kept) -> None:
     fields = (
         *(kept.topic, kept.keeper, kept.store, kept.position, kept.at_ms),
         *(kept.request, kept.since_ms, kept.done, kept.chains, kept.heads),
+        kept.refuses,
     )
     verify(kept.keeper, _KEPT_TAG + _encode(fields), kept.sig)
 

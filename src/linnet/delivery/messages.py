@@ -216,6 +216,9 @@ class Kept(Message, frozen=True, tag=190):
     chains: Places
     heads: Annotated[tuple[WireEventId, ...], Meta(max_length=CHAINS_PER_MESSAGE)]
     """For each of the chains, the id of its last event."""
+    refuses: Reason | None
+    """Why no newer events of these chains are taken, or of any chain if none is named: ``quota``,
+    ``disk_full``. None: they are."""
     sig: WireSignature
 
 

@@ -18,6 +18,7 @@ class MemoryStore:
     failed: StoreError | None = None
     damaged: tuple[Damage, ...] = ()
     backlog = 0
+    free_bytes: int | None = None
 
     def __init__(self) -> None:
         self._journal: list[Undo] = []

@@ -211,6 +211,7 @@ class SqliteStore:
         Raises `StoreLost` if this is not the store that was here before (`linnet.store.mark`).
         """
         path = path.resolve()
+        self._folder = path.parent
         self._lock = FileLock(path)
         with contextlib.ExitStack() as undo:
             undo.callback(self._lock.release)
@@ -251,6 +252,15 @@ class SqliteStore:
     def backlog(self) -> int:
         """The bytes of units handed over that are not durable yet."""
         return self._writer.backlog
+
+    @property
+    def free_bytes(self) -> int | None:
+        """The bytes that are free on the disk; None: it does not say."""
+        try:
+            disk = os.statvfs(self._folder)
+        except OSError:
+            return None
+        return disk.f_bavail * disk.f_frsize
 
     def last_times(self) -> tuple[float | None, float | None]:
         """Return when the newest unit was stored, and the latest such time: a clock may have been ahead."""

@@ -215,7 +215,7 @@ class Published(Struct, frozen=True, gc=False):
     ``unreachable_inbound``: nobody can dial this node, and no node that it could dial was named so far."""
     unconfirmed: Reason | None = None
     """Why not all storage nodes confirmed, if that was asked for: ``no_storage``, there are none;
-    ``timeout``, not in time."""
+    ``timeout``, not in time; ``quota`` or ``disk_full``, a storage node has no room."""
 
 
 class Subscribed(Struct, frozen=True, gc=False):
@@ -259,3 +259,6 @@ class StreamStatus(Struct, frozen=True, gc=False):
     """Why the stream has no neighbours, if that is known: as in `Published.unsent`."""
     storage_checks: tuple[StorageCheck, ...] = ()
     """What came of the latest check of each storage node that this device publishes to."""
+    refuses: Reason | None = None
+    """Why this node, which keeps the stream for others, takes no newer events of some publishers: ``quota``,
+    ``disk_full``."""

@@ -6,6 +6,8 @@ leave this module. A duplicate costs no check, since its numbers were seen.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 from msgspec.structs import astuple
 
@@ -243,6 +245,21 @@ class Ingest:
             if known.seen.last > chain.seen.last:
                 floors[key] = known.seen.last + 1
         return floors
+
+    def begin_again(self, keys: Iterable[ChainKey]) -> dict[ChainKey, int]:
+        """Begin chains again where the log ends, to fetch what came behind; return how far they were seen."""
+        before = {key: self.chains.pop(key) for key in keys if key in self.chains}
+        if not before:
+            return {}
+        for head in known_heads(self._topic, self._context.store):
+            if head.author + head.device in before:
+                self._begin(head.author, head.device, head.first).restore(head.first, head.last, head.head)
+        for key, known in before.items():
+            self._hearsay.pop(key, None)
+            chain = self.chains.get(key) or self._begin(known.author, known.device, known.base)
+            chain.announced = max(known.announced, known.seen.last)
+            chain.news, chain.moments = known.news, known.moments
+        return {key: known.seen.last + 1 for key, known in before.items()}
 
     def is_own(self, chain: Chain) -> bool:
         """Return whether this is our own chain."""

@@ -27,6 +27,7 @@ from linnet.overlay.tracker_choice import TrackerChoice
 from linnet.overlay.tracker_client import TopicOptions
 from linnet.streams.commands import ChainStatus, OverlayIs, StreamStatus
 from linnet.streams.config import StorageRule, StreamOptions, StreamsConfig
+from linnet.streams.storage_room import StorageRoom
 from linnet.streams.stream import Stream
 from linnet.streams.stream_names import own_name, topic_of
 
@@ -59,6 +60,7 @@ class Memberships:
         self._choice = OverlayChoice(context.store.cells, config.options, config.overlay)
         self._registry = registry
         self._has_trackers = len(registry) > 0
+        self._room = StorageRoom(context)
         self._options = config.options
         self._rules = {rule.stream: rule for rule in config.rules}
         self._configured = tuple(self._rules)
@@ -117,7 +119,7 @@ class Memberships:
         if known is not None:
             self._by_name[name] = known
             return known
-        stream = self._by_name[name] = Stream(full, self._context, self._out)
+        stream = self._by_name[name] = Stream(full, self._context, self._out, self._room)
         self.by_topic[stream.topic] = stream
         rule = self._rules.get(full)
         if rule is not None:
@@ -324,6 +326,7 @@ def status_of(
         overlay,
         alone,
         tuple(stream.checks.outcomes.values()),
+        stream.keeper.refuses,
     )
 
 

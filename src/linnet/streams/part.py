@@ -65,7 +65,7 @@ from linnet.streams.config import StorageRule, StreamsConfig
 from linnet.streams.membership import LingerDue, Memberships, Serving, meet
 from linnet.streams.messages import PolicyIs
 from linnet.streams.publisher import ConfirmDue, StorageLookDue
-from linnet.streams.receipts import AcknowledgeDue, EvictDue, ReceiptDue
+from linnet.streams.receipts import AcknowledgeDue, EvictDue, ReceiptDue, RoomDue
 from linnet.streams.repair import LogDamaged, Repair, RepairDue
 from linnet.streams.sealed.reader import KeySearchDue
 from linnet.streams.sealed.vault import PruneDue, Pruning, Vault
@@ -516,8 +516,7 @@ class Streams(Part):
     def trim_stream(self, notice: Trim, now: float) -> None:
         """Evict the oldest events of a stream of which clients store too much."""
         if (stream := self._memberships.get(notice.topic)) is not None:
-            stream.archive.evict(None, notice.most, now)
-            stream.keeper.note_evicted()
+            stream.keeper.trim(notice.most, now)
 
     def settle(self, nearby: Iterable[TopicId], withheld: Iterable[TopicId], now: float) -> None:
         """Set, on the edge, the streams that also use local networks, and those hidden from proxies."""
@@ -546,6 +545,7 @@ class Streams(Part):
     check_storage = _due(CheckDue, lambda stream, _, now: stream.checks.check_by_itself(now))
     end_check = _due(CheckOver, lambda stream, _, now: stream.checks.end(now))
     send_receipts = _due(ReceiptDue, lambda stream, _, now: stream.keeper.send_receipts(now))
+    take_again = _due(RoomDue, lambda stream, _, now: stream.take_again())
     evict = _due(EvictDue, lambda stream, _, now: stream.evict(now))
     acknowledge = _due(AcknowledgeDue, lambda stream, _, now: stream.acknowledge(now))
     tell_news = _due(HeadsDue, lambda stream, _, now: stream.announcements.tell_news(stream.keeps, now))

@@ -21,7 +21,8 @@ from linnet.core.timers import TopicTimer
 from linnet.delivery.context import Context
 from linnet.delivery.event_archive import Archive, known_heads
 from linnet.delivery.flood import unit_bytes, unit_record
-from linnet.delivery.messages import Data, Watch
+from linnet.delivery.keeping import place_of
+from linnet.delivery.messages import Data, Kept, Watch
 from linnet.delivery.receipts import Confirmation, Ledger, ReceiverFate, is_of_storage, signer_of
 from linnet.event.event import Spot, Tail, Verified
 from linnet.event.signing import recall_unit, sign_unit
@@ -88,6 +89,8 @@ class Publisher:
         self._watched: dict[PeerId, None] = {}
         self._pushed: dict[PeerId, _Pushed] = {}
         self._waiting: dict[int, _Waiting] = {}
+        self._refusals: dict[PeerId, Reason] = {}
+        """Why storage nodes take none of our newer events, by their latest word."""
         self._settled = -1
         self._has_none = False
         """Whether the last word of a tracker was that nobody keeps the topic."""
@@ -181,6 +184,7 @@ class Publisher:
             # If it keeps the topic again, it must be asked anew: meanwhile nobody asks it for receipts.
             del self._watched[peer]
             self._pushed.pop(peer, None)
+            self._refusals.pop(peer, None)
             self._out.release(peer, self._purpose)
         if self.next:
             self._watch_storage()
@@ -221,6 +225,8 @@ class Publisher:
     def handle_receipt(self, receipt: Confirmation) -> None:
         """Take in a checked receipt, and answer the publishes that waited for it."""
         receiver = signer_of(receipt)
+        if isinstance(receipt, Kept) and receiver in self._storage:
+            self._note_refusal(receiver, receipt)
         reached = self.ledger.find_last(receiver, self._chain)
         if reached < 0:
             return
@@ -230,6 +236,14 @@ class Publisher:
         for waiting in list(self._waiting.values()):
             if all(self.ledger.find_last(peer, self._chain) >= waiting.last for peer in self._storage):
                 self._answer(waiting)
+
+    def _note_refusal(self, peer: PeerId, kept: Kept) -> None:
+        """Note whether a storage node takes our newer events, if a statement is about that."""
+        if not kept.chains or place_of(kept, self._chain) is not None:
+            if kept.refuses is None:
+                self._refusals.pop(peer, None)
+            else:
+                self._refusals[peer] = kept.refuses
 
     def end_waiting(self, request: int) -> None:
         """Answer a publish whose time is up with what is known."""
@@ -328,7 +342,9 @@ class Publisher:
         outcome = waiting.outcome
         fates = outcome.fates + self.fates(waiting.last)
         keepers = [fate.delivered_at for fate in fates if fate.storage]
-        late = Reason.TIMEOUT if None in keepers else None
+        lacking = [fate.receiver for fate in fates if fate.storage and fate.delivered_at is None]
+        late = Reason.TIMEOUT if lacking else None
+        late = next((self._refusals[peer] for peer in lacking if peer in self._refusals), late)
         told = replace(outcome, fates=fates, unconfirmed=late if keepers else Reason.NO_STORAGE)
         self._out.cancel_timer(ConfirmDue(self._topic, waiting.request))
         self._out.reply(waiting.request, told)

@@ -20,8 +20,11 @@ from linnet.delivery.event_archive import EVICT_UNITS, Archive
 from linnet.delivery.keeping import sign_kept, sign_shown, store_number
 from linnet.delivery.messages import AskKept, AskNumber, ChainPlace, Kept, Receipt, Shown
 from linnet.delivery.receipts import Confirmation, Ledger, sign_receipt, signer_of
+from linnet.event.event import Verified
 from linnet.event.signing import recall_unit
 from linnet.machine.outbox import Outbox
+from linnet.streams.storage_room import MARGIN, StorageRoom
+from linnet.trace.records import Kind, Record
 
 
 def _places_of(chains: dict[ChainKey, Chain], is_kept: bool) -> list[ChainPlace]:
@@ -33,8 +36,17 @@ def _places_of(chains: dict[ChainKey, Chain], is_kept: bool) -> list[ChainPlace]
     ]
 
 
+def _pages(stated: list[tuple[ChainPlace, EventId]]) -> list[list[tuple[ChainPlace, EventId]]]:
+    """Cut what is stated into what one message holds."""
+    return [stated[start : start + CHAINS_PER_MESSAGE] for start in range(0, len(stated), CHAINS_PER_MESSAGE)]
+
+
 class ReceiptDue(TopicTimer, frozen=True, gc=False):
     """Time to tell publishers how far their chains were written since the last receipt."""
+
+
+class RoomDue(TopicTimer, frozen=True, gc=False):
+    """Time to look whether there is room again for a stream whose newest events were refused."""
 
 
 class EvictDue(TopicTimer, frozen=True, gc=False):
@@ -44,11 +56,23 @@ class EvictDue(TopicTimer, frozen=True, gc=False):
 class Keeper:
     """Confirms to publishers the events of one stream that this node has written, and evicts old ones."""
 
-    def __init__(self, topic: TopicId, context: Context, archive: Archive, out: Outbox) -> None:
+    def __init__(
+        self,
+        topic: TopicId,
+        context: Context,
+        archive: Archive,
+        out: Outbox,
+        room: StorageRoom | None = None,
+    ) -> None:
         self._topic = topic
         self._context = context
         self._archive = archive
         self._out = out
+        self._room = room or StorageRoom(context)
+        self._refused: dict[ChainKey, None] = {}
+        """The chains of which events were refused; later ones wait until those are there."""
+        self.refuses: Reason | None = None
+        """Why events are refused; None: they are not."""
         self._watchers: dict[PeerId, None] = {}
         self._changed: dict[ChainKey, Chain] = {}
         self._armed = False
@@ -74,6 +98,40 @@ class Keeper:
         """Stop sending receipts to a publisher."""
         self._watchers.pop(peer, None)
 
+    def take(self, chain: Chain, verified: Verified, size: int) -> bool:
+        """Return whether there is room for the next unit of a chain, and count it; if not, refuse it.
+
+        Once a unit is refused, so are those behind it: what is kept of a chain has no holes.
+        """
+        card = self._context.cards.find(chain.author, chain.device)
+        device = PeerId(chain.key[:32] if card is None else card.device_key)
+        why = self.refuses if chain.key in self._refused else None
+        why = why or self._room.why_refused(self._topic, device, size, self.quota is not None)
+        if why is None:
+            self._room.note_stored(self._topic, device, size)
+            return True
+        is_news = not self._refused
+        if self.refuses is not why:
+            self.refuses, is_news = why, True
+        self._refused[chain.key] = None
+        unit = verified.unit
+        place = (self._topic, verified.head, unit.device, unit.seq, len(unit.tails))
+        self._out.record(Record(Kind.DROPPED, *place, bytes=size, reason=why, note="not stored"))
+        if is_news:
+            self._out.set_timer(self._context.config.evict_period, RoomDue(self._topic))
+        self.note_written(chain)  # Its publisher learns why it is not confirmed.
+        return False
+
+    def take_again(self) -> list[ChainKey]:
+        """Return the chains whose refused events may be fetched now; look again later if there are none."""
+        why = self._room.why_refused(self._topic, self._context.peer, MARGIN, self.quota is not None)
+        if why is not None:
+            self.refuses = why
+            self._out.set_timer(self._context.config.evict_period, RoomDue(self._topic))
+            return []
+        again, self._refused, self.refuses = list(self._refused), {}, None
+        return again
+
     def note_written(self, chain: Chain) -> None:
         """Confirm soon that a chain was written further, in one receipt with others."""
         self._changed[chain.key] = chain
@@ -98,8 +156,15 @@ class Keeper:
         changed, self._changed = self._changed, {}
         self._send_receipts(self._watchers, changed, now)
 
+    def keep(self, retention: float | None, quota: int | None) -> None:
+        """Keep the stream for others, within these limits."""
+        self.retention, self.quota = retention, quota
+        self._room.count(self._topic)
+
     def let_go(self, is_used: bool) -> None:
         """Stop keeping the stream for others; evict what is not needed here."""
+        self._room.count(self._topic, is_kept=False)
+        self._refused, self.refuses = {}, None
         config = self._context.config
         self.retention, self.quota = (config.own_retention, config.own_bytes) if is_used else (None, 0)
         self.evict_later()
@@ -114,16 +179,22 @@ class Keeper:
         """Evict events that are too old or too many, unless `spare` says that they are still needed here."""
         evicted = 0 if spare else self._archive.evict(self.retention, self.quota, now)
         if evicted:
-            self.note_evicted()
+            self._note_evicted()
         self._evicting = not self._archive.is_empty
         if self._evicting:
             # One round of eviction is bounded; if there is more to remove, the next round follows at once.
             pause = 0.0 if evicted >= EVICT_UNITS else self._context.config.evict_period
             self._out.set_timer(pause, EvictDue(self._topic))
 
-    def note_evicted(self) -> None:
+    def trim(self, most: int, now: float) -> None:
+        """Evict the oldest events beyond so many bytes."""
+        if self._archive.evict(None, most, now):
+            self._note_evicted()
+
+    def _note_evicted(self) -> None:
         """Note that chains begin later now: statements say from where on."""
         self._begins = None
+        self._room.recount(self._topic)
 
     def note_hole(self, chain: ChainKey, upto: int) -> None:
         """Note for good that a part of a chain before this number was given up: it is not stated as kept."""
@@ -186,15 +257,24 @@ class Keeper:
         keeping = self._context.keeping
         apart = [peer for peer in peers if peer not in keeping]
         if apart:
-            places = _places_of(chains, is_kept=True)
+            others = {key: chain for key, chain in chains.items() if key not in self._refused}
+            places = _places_of(others, is_kept=True)
             for start in range(0, len(places), CHAINS_PER_MESSAGE):
                 page = tuple(places[start : start + CHAINS_PER_MESSAGE])
                 receipt = sign_receipt(self._context.key, self._topic, True, now, page)
                 self._out.committed.extend(Send(peer, receipt) for peer in apart)
         if len(apart) < len(peers):
-            stated = list(self._stated(chains.values()))
-            for start in range(0, len(stated), CHAINS_PER_MESSAGE):
-                kept = self._sign(stated[start : start + CHAINS_PER_MESSAGE], now)
+            refused = [chain for chain in chains.values() if chain.key in self._refused]
+            taken = [chain for chain in chains.values() if chain.key not in self._refused]
+            pages = _pages(list(self._stated(taken)))
+            statements = [self._sign(page, now) for page in pages]
+            if refused:
+                wanted = {chain.key for chain in refused}
+                parts = [each for each in self._stated_log(0.0) if each[0].author + each[0].device in wanted]
+                # An empty page is for those of whose chains nothing is kept.
+                pages = [*_pages(parts), *([[]] if len(parts) < len(wanted) else [])]
+                statements += [self._sign(page, now, refuses=self.refuses) for page in pages]
+            for kept in statements:
                 self._out.committed.extend(Send(peer, kept) for peer in peers if peer in keeping)
 
     def _sign(
@@ -205,6 +285,7 @@ class Keeper:
         *,
         since_ms: int = 0,
         done: bool = True,
+        refuses: Reason | None = None,
     ) -> Kept:
         context = self._context
         return sign_kept(
@@ -218,6 +299,7 @@ class Keeper:
             request=request,
             since_ms=since_ms,
             done=done,
+            refuses=refuses,
         )
 
     def _stated(self, chains: Iterable[Chain]) -> Iterator[tuple[ChainPlace, EventId]]:

@@ -42,6 +42,7 @@ from linnet.streams.receipts import Acknowledgements, Keeper
 from linnet.streams.sealed.reader import Opening
 from linnet.streams.sealed.sealed_stream import Sealed
 from linnet.streams.storage_checks import StorageChecks
+from linnet.streams.storage_room import StorageRoom
 from linnet.streams.stream_names import owner_of, topic_of
 from linnet.streams.subscribe import Readers
 from linnet.trace.records import Kind, Record
@@ -50,7 +51,7 @@ from linnet.trace.records import Kind, Record
 class Stream:
     """One stream at one node."""
 
-    def __init__(self, name: str, context: Context, out: Outbox) -> None:
+    def __init__(self, name: str, context: Context, out: Outbox, room: StorageRoom | None = None) -> None:
         self.name = name
         self.topic: TopicId = topic_of(name)
         self._context = context
@@ -61,7 +62,7 @@ class Stream:
         self.ingest = Ingest(self.topic, context, self.governance)
         self.flood = Flood(self.topic)
         self.gaps = GapRepair(self.topic, context.config, context.links, out)
-        self.keeper = Keeper(self.topic, context, self.archive, out)
+        self.keeper = Keeper(self.topic, context, self.archive, out, room)
         self.publisher = Publisher(self.topic, context, self.archive, out)
         self.sealed = Sealed(self.topic, context, self.governance, out)
         self.readers = Readers(self.topic, context, out, self.governance.owner, self.sealed.open)
@@ -234,7 +235,7 @@ class Stream:
             said_at = None if moments is None else moments.at(verified.unit.seq or 0)
             if said_at is not None:
                 self.readers.skip_older(verified, said_at)
-            position = self.archive.keep(verified, now)
+            position = self.archive.keep(verified, now) if self._takes(chain, verified) else None
             if position is not None:
                 self.readers.hand_written(position, verified, hops, promises)
                 promises.record(unit_record(Kind.STORED, verified))
@@ -243,6 +244,19 @@ class Stream:
             self._out.committed.extend(promises)
         self.keeper.note_written(chain)
         self.keeper.evict_later()
+
+    def _takes(self, chain: Chain, verified: Verified) -> bool:
+        """Return whether a unit is written: what is kept only for others needs room for others."""
+        if not self.stores or self.readers.durable:
+            return True
+        return self.keeper.take(chain, verified, unit_bytes(verified.unit))
+
+    def take_again(self) -> None:
+        """Fetch what was refused, if there is room for it now."""
+        floors = self.ingest.begin_again(self.keeper.take_again())
+        self.readers.go_back(floors)
+        for key in floors:
+            self.gaps.review_chain(self.ingest.chains[key])
 
     # Neighbours, and what they know.
 
@@ -366,7 +380,7 @@ class Stream:
         self.ingest.wants_all = True
         if not kept:
             self.readers.go_back(self.ingest.restore())
-        self.keeper.retention, self.keeper.quota = rule.retention, rule.quota
+        self.keeper.keep(rule.retention, rule.quota)
         # Our own subscribers need nobody else for history.
         self.readers.set_storage((Contact(self._context.peer),))
         if not kept:
