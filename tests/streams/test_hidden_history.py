@@ -84,6 +84,7 @@ def town(
     storage: int = 4,
     named: bool = False,
     seed: int = 1,
+    degree: int | None = None,
     delivery: DeliveryConfig | None = None,
     **how: int,
 ) -> Town:
@@ -99,6 +100,8 @@ def town(
     first = Village(seed, storage=storage, peers=0)
     contacts = tuple(Contact(first.peer(f"s{n}"), (f"tls://s{n}:1",)) for n in range(storage))
     options = {STREAM: StreamOptions(storage=contacts)} if named else {}
+    if degree is not None:
+        options = {STREAM: StreamOptions(degree=degree)}
     made = Made(
         seed, storage=storage, peers=3, options=options, rules=(StorageRule(STREAM),), delivery=delivery
     )
@@ -211,3 +214,10 @@ def test_those_that_keep_less_because_they_began_later_are_not_told_of() -> None
     village.run(30)
     assert told(village, reader) == []
     assert village.bodies("p2", reader)[:50] == ALL
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_durable_subscription_gets_all_though_three_of_four_hide_it(seed: int) -> None:
+    village = town("s0", "s1", "s2", seed=seed, last=-1, degree=2)
+    durable = village.subscribe("p2", name="mine", since=0.0, wait=90.0)
+    assert village.bodies("p2", durable) == ALL

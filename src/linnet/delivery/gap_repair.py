@@ -169,7 +169,7 @@ class GapRepair:
         if not self._spend(len(ranges), now):
             self._wait(key, repair, now)
             return False
-        self._hold_storage(repair.rounds + repair.turn)
+        self._hold_storage(repair.rounds + repair.turn, is_again=repair.rounds > 0)
         sources = self.sources_for(key)
         if repair.turn >= len(sources):
             if not sources and self._config.gap_waits:
@@ -222,11 +222,14 @@ class GapRepair:
             if key in held and peer in links and peer not in storage
         ]
 
-    def _hold_storage(self, turn: int) -> None:
-        """Get a link to a storage node if there is none, to a different one each turn."""
-        if any(peer in self._links for peer in self._storage):
+    def _hold_storage(self, turn: int, is_again: bool) -> None:
+        """Get a link to a storage node if there is none, to a different one each turn.
+
+        `is_again` says that those with a link have not helped: they may hide what they have.
+        """
+        if not is_again and any(peer in self._links for peer in self._storage):
             return
-        waiting = [peer for peer in self._storage if peer not in self._held]
+        waiting = [peer for peer in self._storage if peer not in self._held and peer not in self._links]
         if waiting:
             peer = waiting[turn % len(waiting)]
             self._held[peer] = None

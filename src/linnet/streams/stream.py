@@ -76,6 +76,8 @@ class Stream:
         """Whether this node keeps the stream for others."""
         self.storage: dict[PeerId, Contact] = {}
         """The storage nodes that we ask and whose receipts count."""
+        self._consulted: dict[PeerId, None] = {}
+        """The storage nodes that were asked which chains exist."""
         self._named: tuple[Contact, ...] = ()
         """Those that the owner or our configuration names. Without any, volunteers are asked."""
         self._volunteers: tuple[Contact, ...] | None = None
@@ -302,8 +304,12 @@ class Stream:
         is_last = len(heads.chains) < CHAINS_PER_MESSAGE
         if heads.waited_ms or (self.stores and not storage and peer not in self.flood.neighbors):
             self.announcements.send_heads(peer, self.keeps, now)
-        if storage and final and is_last and not self.ingest.anchored:
-            self.note_anchored()
+        if storage and final and is_last:
+            if not self.ingest.anchored:
+                self.note_anchored()
+            elif peer == self.anchor.peer:
+                self.anchor.release()
+            self._consult_another(now)
         if final and is_last and self.due.is_answered(peer):
             self.release_held(now)
 
@@ -593,7 +599,19 @@ class Stream:
             return
         if self.anchor.peer is not None:
             return
-        peer = self.anchor.hold_one(self.storage.values())
+        self._consult(tuple(self.storage.values()), now)
+
+    def _consult_another(self, now: float) -> None:
+        """Where all of the stream is wanted, ask all storage nodes which chains exist: one may hide some."""
+        if not self.ingest.wants_all or self.stores or self.anchor.peer is not None:
+            return
+        left = tuple(node for peer, node in self.storage.items() if peer not in self._consulted)
+        if left:
+            self._consult(left, now)
+
+    def _consult(self, nodes: tuple[Contact, ...], now: float) -> None:
+        peer = self.anchor.hold_one(nodes)
+        self._consulted[peer] = None
         if peer in self._context.links:
             self.announcements.send_heads(peer, self.keeps, now)
 
@@ -609,6 +627,7 @@ class Stream:
         """Release the anchor, which took too long, and ask another storage node if one is still needed."""
         self.anchor.release()
         self.ask_anchor(now)
+        self._consult_another(now)
 
     def handle_policy(self, peer: PeerId, message: PolicyIs) -> None:
         """Take the owner's policy from a neighbour, and pass it on to the others if it is news."""
