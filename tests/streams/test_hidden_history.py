@@ -8,13 +8,14 @@ from tests.streams.test_named_storage import Liar, Swindled
 from tests.streams.village import STREAM, Eavesdropped, Village
 
 from linnet.core.effects import AfterCommit, Send
+from linnet.core.hello import Hello
 from linnet.core.ids import Contact
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import CaughtUp, Missed, StorageDiffers
 from linnet.delivery.keeping import sign_kept
 from linnet.delivery.messages import AskKept, ChainPlace, History, HistoryPage, Kept
 from linnet.identity.keys import SigningKey
-from linnet.peer.interface import Effect, NodeMachine
+from linnet.peer.interface import Effect, Input, NodeMachine
 from linnet.streams.config import StorageRule, StreamOptions
 
 ALL = [b"%d" % number for number in range(50)]
@@ -114,6 +115,30 @@ def town(
     return made
 
 
+class Slow:
+    """A storage node that takes three seconds to say how far it keeps the chains."""
+
+    def __init__(self, machine: NodeMachine) -> None:
+        self._machine = machine
+        self._waiting: list[tuple[float, Effect]] = []
+
+    @property
+    def hello(self) -> Hello:
+        return self._machine.hello
+
+    def handle(self, event: Input, now: float) -> list[Effect]:
+        effects: list[Effect] = []
+        for effect in self._machine.handle(event, now):
+            inner = effect.effects if isinstance(effect, AfterCommit) else ()
+            if any(isinstance(each, Send) and isinstance(each.message, Kept) for each in inner):
+                self._waiting.append((now + 3.0, effect))
+            else:
+                effects.append(effect)
+        due = [effect for at, effect in self._waiting if at <= now]
+        self._waiting = [(at, effect) for at, effect in self._waiting if at > now]
+        return [*effects, *due]
+
+
 def read(village: Village, wait: float = 30.0, since: float = 0.0, live: bool = False) -> int:
     return village.subscribe("p2", since=since, live=live, wait=wait)
 
@@ -192,6 +217,18 @@ def test_who_puts_nothing_but_claims_before_what_honest_nodes_keep_breaks_nothin
     village.run(5)
     village.publish("p0", b"live", wait=5)
     assert village.bodies("p2", reader) == [*ALL, b"live"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_honest_node_that_is_slow_to_answer_is_waited_for(seed: int) -> None:
+    config = DeliveryConfig(history_timeout=20.0)
+    village = town("s0", "s1", "s2", seed=seed, last=12, delivery=config)
+    village.crash("s3")
+    village.run(1)
+    village.begin("s3", Slow(Eavesdropped(village, "s3")))
+    village.run(20)
+    reader = read(village, wait=60)
+    assert village.bodies("p2", reader) == ALL
 
 
 def test_a_storage_node_that_is_down_only_delays() -> None:

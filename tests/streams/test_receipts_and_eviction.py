@@ -9,7 +9,8 @@ from linnet.core.effects import AfterCommit, Send, SetTimer
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.event_archive import EVICT_UNITS, Archive
-from linnet.delivery.messages import ChainPlace, Receipt
+from linnet.delivery.keeping import check_kept
+from linnet.delivery.messages import ChainPlace, Kept, Receipt
 from linnet.delivery.receipts import Ledger, sign_receipt
 from linnet.machine.outbox import Outbox
 from linnet.streams.receipts import EvictDue, Keeper, ReceiptDue
@@ -131,3 +132,44 @@ def test_without_a_bound_nobody_looks() -> None:
     scene = Scene()
     scene.keeper.retention, scene.keeper.quota = None, None
     assert asked(scene.out, scene.keeper.evict_later) == []
+
+
+def test_a_part_that_was_given_up_is_not_stated_also_after_a_restart() -> None:
+    scene = Scene()
+    scene.context.cards.learn(scene.voice.identity.card)
+    units = scene.voice.units(6)
+    for unit in (*units[:2], *units[4:]):
+        scene.archive.keep(unit, NOW)
+        take(scene.chain, unit)
+    scene.chain.forgo(2, 3)
+    scene.keeper.note_hole(scene.chain.key, 4)
+
+    def stated(keeper: Keeper) -> list[ChainPlace]:
+        scene.context.keeping[ANN] = None
+        effects = asked(scene.out, keeper.add_watcher, ANN, scene.ledger, {scene.chain.key: scene.chain}, NOW)
+        kept = [each.message for one in effects for each in one.effects]
+        assert all(isinstance(each, Kept) for each in kept)
+        return [place for each in kept for place in each.chains]
+
+    assert stated(scene.keeper) == [scene.place(5, first=4)]
+    again = Keeper(TOPIC, scene.context, scene.archive, scene.out)
+    assert stated(again) == [scene.place(5, first=4)]
+
+
+def test_who_understands_statements_gets_them_in_place_of_receipts() -> None:
+    scene = Scene()
+    scene.context.cards.learn(scene.voice.identity.card)
+    unit = scene.voice.say()
+    scene.archive.keep(unit, NOW)
+    take(scene.chain, unit)
+    ben = PeerId(b"b" * 32)
+    scene.context.keeping[ben] = None
+    scene.keeper.add_watcher(ANN, scene.ledger, {}, NOW)
+    scene.keeper.add_watcher(ben, scene.ledger, {}, NOW)
+    asked(scene.out, scene.keeper.note_written, scene.chain)
+    sent = [each for one in asked(scene.out, scene.keeper.send_receipts, NOW) for each in one.effects]
+    assert [each.peer for each in sent] == [ANN, ben]
+    receipt, kept = (each.message for each in sent)
+    assert receipt == scene.receipt(scene.place(0))
+    check_kept(kept)
+    assert (kept.chains, kept.heads, kept.position) == ((scene.place(0),), (unit.head,), 1)

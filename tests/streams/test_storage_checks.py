@@ -178,7 +178,12 @@ def test_what_was_confirmed_is_checked_after_a_restart() -> None:
     village.run(2)
     since.append(True)
     village.restart("p0")
-    assert outcomes(village) == {"s0": KEPT, "s1": (StorageOutcome.WRONG, Reason.EQUIVOCATION)}
+    found = check(village)
+    assert {name: each.outcome for name, each in found.items()} == {
+        "s0": StorageOutcome.KEPT,
+        "s1": StorageOutcome.WRONG,
+    }
+    assert found["s1"].number == 19, "the latest statement is kept, not the first"
 
 
 def test_who_signs_that_it_lacks_what_it_confirmed_is_proved_wrong_to_all() -> None:

@@ -95,6 +95,21 @@ def test_a_full_disk_refuses_the_newest_and_takes_them_once_there_is_room() -> N
     assert [entry.first for entry in entries] == list(range(11)), "in order, without holes"
 
 
+def test_what_follows_a_refused_event_is_not_stored_before_it() -> None:
+    """There is room again, but what was refused is not there yet: what is kept has no holes."""
+    disk = MemoryStore()
+    village = town(DeliveryConfig(evict_period=60.0), stores={"s0": disk})
+    assert say(village).unconfirmed is None
+    disk.free_bytes = 256 * MIB
+    assert say(village).unconfirmed is Reason.DISK_FULL
+    disk.free_bytes = 2**40
+    assert say(village).unconfirmed is Reason.DISK_FULL
+    assert kept(village) == [(0, 0)]
+    village.run(90)
+    assert kept(village) == [(0, 2)]
+    assert disk.log.kept(TOPIC).events == 3
+
+
 def test_the_last_quarter_is_not_for_who_has_stored_most() -> None:
     village = town(DeliveryConfig(stored_stream_bytes=LIMIT))
     assert say(village, "p1").unconfirmed is None

@@ -27,6 +27,7 @@ from linnet.delivery.messages import ChainPlace, Data, Heads, Resend, Resent
 from linnet.event.event import Verified
 from linnet.streams.announcements import AnchorDue
 from linnet.streams.commands import Subscribe
+from linnet.streams.config import StorageRule
 from linnet.trace.records import Kind, Record
 
 A, B, S = PeerId(b"a" * 32), PeerId(b"b" * 32), PeerId(b"s" * 32)
@@ -258,3 +259,21 @@ def test_a_unit_that_is_held_back_goes_to_those_who_did_not_send_it() -> None:
     sent = asked(scene.stream.out, scene.stream.suppression.spread_waiting, unit.head, NOW + 0.1)
     assert [effect.peer for effect in sent if isinstance(effect, Send)] == [c]
     assert asked(scene.stream.out, scene.stream.suppression.spread_waiting, unit.head, NOW + 0.2) == []
+
+
+def test_a_storage_node_does_not_state_what_it_had_to_give_up() -> None:
+    scene = Scene(DeliveryConfig(gap_tries=0))
+    scene.stream.keep(StorageRule("tea"))
+    units = scene.ann.units(6)
+    for unit in (units[0], *units[3:]):
+        scene.hear(unit)
+    chain = scene.stream.ingest.chains[scene.ann.key]
+    scene.stream.repair_gap(chain.key, NOW)
+    assert chain.next == 6
+    scene.context.keeping[B] = None
+    stream = scene.stream
+    effects = asked(
+        stream.out, stream.keeper.add_watcher, B, stream.publisher.ledger, stream.ingest.chains, NOW
+    )
+    (kept,) = (each.message for one in effects for each in one.effects)
+    assert [(place.first, place.last) for place in kept.chains] == [(3, 5)]
