@@ -205,7 +205,7 @@ class StorageChecks:
         self._conclude(StorageCheck(keeper, StorageOutcome.WRONG, now, number, Reason.FORKED_CHAIN))
 
     def _record(self, keeper: PeerId, note: str) -> None:
-        self._out.record(
+        self._out.committed.record(
             Record(Kind.REJECTED, self._topic, peer=keeper, reason=Reason.EQUIVOCATION, note=note)
         )
 
@@ -370,7 +370,7 @@ class StorageChecks:
     def _answer(self) -> None:
         requests, self._requests = self._requests, []
         for request in requests:
-            self._out.reply(request, StorageChecked(self._topic, tuple(self._found.values())))
+            self._out.committed.reply(request, StorageChecked(self._topic, tuple(self._found.values())))
 
     def _next_request(self) -> int:
         self._request += 1
