@@ -49,6 +49,8 @@ def status(session: Session) -> None:
         for stream in reply.streams:
             if (why := alone_text(stream.alone)) is not None:
                 say(f"{stream.stream} has no neighbours: {why}")
+            if stream.refuses is not None:
+                say(f"{stream.stream} takes no newer events of some publishers: {_REFUSES[stream.refuses]}")
             for check in stream.storage_checks:
                 if check.outcome is not StorageOutcome.KEPT:
                     say(f"{stream.stream}: {check_text(check)}")
@@ -106,6 +108,13 @@ def _stream_row(stream: StreamStatus) -> tuple[object, ...]:
     )
 
 
+_REFUSES = {
+    Reason.QUOTA: (
+        "it uses all the room for what is kept for others; give it a quota in [[storage]], so that its oldest "
+        "events go, or raise stored_stream_bytes or stored_bytes in [delivery]"
+    ),
+    Reason.DISK_FULL: "the disk is almost full; free space there, or lower disk_reserve in [delivery]",
+}
 _CHECKED = {
     "kept": "showed what it has confirmed",
     "gone": "no longer has what it has confirmed",

@@ -371,8 +371,8 @@ class Streams(Part):
     @on_message(AskKept)
     def handle_ask_kept(self, peer: PeerId, message: AskKept, now: float) -> None:
         """State what we keep of a stream."""
-        if (stream := self._find(message.topic, peer)) is not None and stream.stores:
-            stream.keeper.state_all(peer, message, now)
+        if (stream := self._find(message.topic, peer)) is not None:
+            stream.keeper.state_all(peer, message, stream.stores, now)
 
     @on_message(AskNumber)
     def handle_ask_number(self, peer: PeerId, message: AskNumber, now: float) -> None:

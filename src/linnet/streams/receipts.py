@@ -202,9 +202,12 @@ class Keeper:
             self._whole[chain] = upto
             self._context.store.cells.put(self._holes, chain, upto.to_bytes(8, "big"))
 
-    def state_all(self, peer: PeerId, asked: AskKept, now: float) -> None:
-        """Send a peer a signed statement of all that is kept, page by page; the last one is never full."""
-        stated = list(self._stated_log(asked.since_ms / 1000))
+    def state_all(self, peer: PeerId, asked: AskKept, keeps: bool, now: float) -> None:
+        """Send a peer a signed statement of all that is kept, page by page; the last one is never full.
+
+        Unless we keep the stream for others, it is none of it.
+        """
+        stated = list(self._stated_log(asked.since_ms / 1000)) if keeps else []
         for start in range(0, len(stated) + 1, CHAINS_PER_MESSAGE):
             page = stated[start : start + CHAINS_PER_MESSAGE]
             is_last = len(page) < CHAINS_PER_MESSAGE

@@ -113,13 +113,17 @@ class StorageChecks:
             self._armed = True
             self._out.set_timer(CHECK_PERIOD, CheckDue(self._topic))
 
+    def reject(self, keeper: PeerId) -> None:
+        """Record that the word of a storage node does not count."""
+        self._record(keeper, "a storage node that is proved wrong")
+
     # Statements.
 
     def note_statement(self, kept: Kept, now: float) -> bool:
         """Compare a checked statement with what is known; return whether its storage node may count."""
         keeper = kept.keeper
         if self.is_wrong(keeper):
-            self._record(keeper, "a storage node that is proved wrong")
+            self.reject(keeper)
             return False
         known = self._stated.get(keeper)
         if known is not None and contradicting_chain(known.kept, kept) is not None:

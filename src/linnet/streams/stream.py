@@ -551,6 +551,7 @@ class Stream:
         """Learn from a receipt how far a receiver has the chains; as a storage node, pass the receipt on."""
         signer = signer_of(receipt)
         if self.checks.is_wrong(signer):
+            self.checks.reject(signer)
             return
         try:
             news = self.publisher.ledger.learn(receipt, now, counts=signer in self.storage)
@@ -572,6 +573,8 @@ class Stream:
             self.handle_receipt(peer, kept, now)
             return
         if peer not in self.storage or kept.keeper != peer:
+            record = Record(Kind.REJECTED, self.topic, peer=peer, reason=Reason.STALE, note="statement")
+            self._out.record(record)
             return
         try:
             check_kept(kept)
