@@ -110,8 +110,8 @@ def _stream_row(stream: StreamStatus) -> tuple[object, ...]:
 
 _REFUSES = {
     Reason.QUOTA: (
-        "it uses all the room for what is kept for others; give it a quota in [[storage]], so that its oldest "
-        "events go, or raise stored_stream_bytes or stored_bytes in [delivery]"
+        "all the room for what is kept for others is used; give the stream a quota in [[storage]], so that "
+        "its oldest events go, or raise stored_stream_bytes or stored_bytes in [delivery]"
     ),
     Reason.DISK_FULL: "the disk is almost full; free space there, or lower disk_reserve in [delivery]",
 }

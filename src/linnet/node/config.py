@@ -93,7 +93,8 @@ class StorageSection(Struct, frozen=True, forbid_unknown_fields=True):
     retention: Annotated[float, Meta(gt=0)] | None = None
     """Seconds that events are kept. Unset: forever."""
     quota: Annotated[int, Meta(ge=1)] | None = None
-    """Bytes that the stream may take; the oldest events are removed first. Unset: no limit."""
+    """Bytes that the stream may take; the oldest events are removed first. Unset: up to
+    `delivery.stored_stream_bytes`, and then the newest are refused."""
 
 
 class StreamSection(Struct, frozen=True, forbid_unknown_fields=True):

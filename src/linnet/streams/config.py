@@ -17,7 +17,7 @@ class StorageRule(Struct, frozen=True):
     retention: float | None = None
     """Seconds for which events are kept; None: forever."""
     quota: int | None = None
-    """Bytes that the stream may take; None: no limit."""
+    """Bytes that the stream may take; None: what the configuration of delivery allows any stream."""
 
 
 class StreamOptions(Struct, frozen=True):

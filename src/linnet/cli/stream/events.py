@@ -27,6 +27,7 @@ from linnet.cli.output import counted, say, say_json
 from linnet.cli.running_node import Session
 from linnet.cli.status import alone_text
 from linnet.core.limits import BODY_BYTES
+from linnet.core.reasons import Reason
 from linnet.delivery.receipts import Fate
 from linnet.identity.text import device_text, event_text
 
@@ -86,6 +87,13 @@ class Source(Protocol):
         """Read the available bytes, at least one; none at the end."""
 
 
+_REFUSED = {
+    Reason.QUOTA: " (its room for others is used up)",
+    Reason.DISK_FULL: " (its disk is almost full)",
+}
+"""Why a storage node takes no newer events, in words."""
+
+
 class Outcome:
     """Collects the outcome of everything that one call publishes."""
 
@@ -112,6 +120,7 @@ class Outcome:
         if last is not None and confirm and self._unconfirmed:
             known = sum(fate.storage for fate in last.fates)
             why = f"none of {known} has in {confirm:g} s" if known else "none is known"
+            why += _REFUSED.get(last.unconfirmed, "") if last.unconfirmed is not None else ""
             raise Failure(
                 f"no storage node confirmed {self._unconfirmed} of {counted(self._events, 'event')}: {why}; "
                 "the events stay at this node and are handed on later; look at: linnet status"
