@@ -6,18 +6,19 @@ from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
+from tests.streams.attackers import Attacker
 from tests.streams.village import STREAM, Eavesdropped, Village
 
 from linnet.core.effects import AfterCommit, Send
 from linnet.core.hello import Hello
-from linnet.core.ids import Contact, EventId
+from linnet.core.ids import AuthorId, Contact, DeviceId, EventId
 from linnet.core.inputs import LinkUp
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.keeping import sign_kept, sign_shown
-from linnet.delivery.messages import AskNumber, Contradiction, Kept, Receipt, Shown
+from linnet.delivery.messages import AskNumber, ChainPlace, Contradiction, Kept, Receipt, Shown
 from linnet.identity.keys import SigningKey
-from linnet.peer.interface import Effect, Input, NodeMachine
+from linnet.peer.interface import Connect, Effect, Input, NodeMachine
 from linnet.streams.commands import (
     CheckStorage,
     Publish,
@@ -28,6 +29,7 @@ from linnet.streams.commands import (
 )
 from linnet.streams.config import StorageRule, StreamOptions
 from linnet.streams.storage_checks import CHECK_PERIOD
+from linnet.streams.stream_names import topic_of
 from linnet.trace.records import Kind
 
 Twist = Callable[[Message, SigningKey], Message | None]
@@ -211,6 +213,55 @@ def test_who_signs_that_it_lacks_what_it_confirmed_is_proved_wrong_to_all() -> N
         village.run(1)
         village.restart("p0")
         village.run(5)
+
+
+def test_who_comes_later_is_shown_the_proof() -> None:
+    village = town(lack(Reason.NOT_HELD))
+    village.subscribe("p1")
+    publish_some(village)
+    assert outcomes(village)["s1"][0] is StorageOutcome.WRONG
+    village.crash("p0")
+    village.run(5)
+    late = village.ask("p3", Publish(STREAM, (b"late",), confirm=5.0), wait=6.0)
+    later = village.ask("p3", Publish(STREAM, (b"later",), confirm=5.0), wait=6.0)
+    assert isinstance(late, Published)
+    assert isinstance(later, Published)
+    assert {village.name(each.receiver) for each in later.fates if each.storage} == {"s0"}
+
+
+def test_proofs_against_keys_that_keep_nothing_here_go_no_further() -> None:
+    """Keys are free, and so are proofs against keys of one's own."""
+    village = town()
+    village.subscribe("p1")
+    village.subscribe("p2")
+    publish_some(village, 3)
+    topic = topic_of(STREAM)
+
+    def statement(key: SigningKey, last: int, position: int) -> Kept:
+        place = ChainPlace(AuthorId(b"a" * 32), DeviceId(b"d" * 8), 0, last, True)
+        return sign_kept(key, topic, b"store no", position, 1.0, (place,), (EventId(bytes(32)),))
+
+    keys = [SigningKey(bytes([number]) * 32) for number in range(1, 21)]
+    proofs = [Contradiction(statement(key, 50, 100), statement(key, 12, 101)) for key in keys]
+    attacker = Attacker(village.peer("p1"), lambda _: proofs)
+    peer = village.add("slanderer", attacker).peer
+    village.network.ask(peer, Connect(Contact(village.peer("p1"), ("tls://p1:1",))))
+    village.run(5)
+    heard = [
+        (name, m) for name, said in village.heard.items() for _, m in said if isinstance(m, Contradiction)
+    ]
+    assert {name for name, _ in heard} == {"p1"}
+    assert [*village.stores["p1"].cells.scan("contradiction")] == []
+    # A false one against a storage node costs its sender.
+    false = statement(keys[0], 12, 101)
+    slander = Contradiction(statement(keys[0], 50, 100), replace(false, keeper=village.peer("s0")))
+    slander = replace(slander, kept=replace(slander.kept, keeper=village.peer("s0")))
+    liar = Attacker(village.peer("p1"), lambda _: [slander] * 20)
+    peer = village.add("liar", liar).peer
+    village.network.ask(peer, Connect(Contact(village.peer("p1"), ("tls://p1:1",))))
+    village.run(5)
+    assert liar.cut == ["forging"]
+    assert outcomes(village) == {"s0": KEPT, "s1": KEPT}
 
 
 @pytest.mark.parametrize("reason", [Reason.RETENTION, Reason.QUOTA, Reason.DAMAGED])

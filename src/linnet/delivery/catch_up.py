@@ -72,7 +72,9 @@ class _Step(Enum):
 class Ends:
     """How far each storage node of a topic says that it keeps the chains, and what was shown of that."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
+        """The most chains that a topic may have: who names more of them has no more to say."""
         self.asked: dict[PeerId, None] = {}
         self.awaited: dict[PeerId, None] = {}
         """Those that were asked and have not answered."""
@@ -89,7 +91,7 @@ class Ends:
         ranges = self._pages.setdefault(peer, {})
         for place in kept.chains:
             ranges[place.author + place.device] = place.first, place.last
-        if not kept.done:
+        if not kept.done and len(ranges) < self._most:
             return False
         self.stated[peer] = self._pages.pop(peer)
         self.awaited.pop(peer, None)
@@ -352,7 +354,7 @@ class CatchUp:
         if self._ends is None:
             if not able or self._has_read or (self._source is not None and not self._is_own):
                 return  # Nobody can say, or one of them is being read: the others were found too late.
-            self._ends = Ends()
+            self._ends = Ends(self._config.max_chains)
             self._out.set_timer(_ENDS_PAUSE, self._ends_timer)
         for peer in able:
             if peer not in self._ends.asked:

@@ -172,16 +172,17 @@ class Contradictions:
     def __len__(self) -> int:
         return len(self._known)
 
-    def keep(self, proof: Contradiction) -> bool:
-        """Keep a checked proof; return whether there was room."""
-        if len(self._known) >= MAX_PROOFS:
-            return False
+    def keep(self, proof: Contradiction) -> None:
+        """Keep a checked proof; the oldest one makes room."""
+        if len(self._known) >= MAX_PROOFS and proof.kept.keeper not in self._known:
+            oldest = next(iter(self._known))
+            del self._known[oldest]
+            self._cells.delete(_PROOFS, oldest)
         small = proof
         if isinstance(proof.other, Shown):
             small = Contradiction(proof.kept, msgspec.structs.replace(proof.other, unit=None, card=None))
         self._known[proof.kept.keeper] = None
         self._cells.put(_PROOFS, proof.kept.keeper, _encode(small))
-        return True
 
     def of_topic(self, topic: TopicId) -> Iterator[Contradiction]:
         """Yield the proofs from a topic."""

@@ -38,6 +38,9 @@ CHECK_TIMEOUT = 8.0
 """Seconds in which a storage node must answer; they include making the link."""
 WRITE_PERIOD = 60.0
 """Seconds between writes of the latest statement: receipts come several times a second."""
+MOST_EARLY = 8
+"""Proofs that wait until their storage node is known: a neighbour may be faster than the tracker."""
+MOST_WRONG = 1024
 MOST_KEPT = 16
 """Storage nodes of a stream whose statements are kept."""
 
@@ -79,6 +82,8 @@ class StorageChecks:
         self._stated: dict[PeerId, _Stated] = {}
         self.outcomes: dict[PeerId, StorageCheck] = {}
         """The latest outcome for each storage node."""
+        self._early: dict[PeerId, tuple[PeerId, Contradiction]] = {}
+        """Proofs against nodes that are not known to keep the stream, and who sent them; not checked yet."""
         self._wrong: dict[PeerId, None] = {}
         """Storage nodes that contradict what we know ourselves: a proof only for those who believe us."""
         self._asked: dict[PeerId, dict[int, int]] = {}
@@ -101,11 +106,14 @@ class StorageChecks:
         return peer in self._context.contradictions or peer in self._wrong
 
     def set_storage(self, nodes: Iterable[Contact], now: float) -> None:
-        """Replace the storage nodes that count."""
-        self._storage = {node.peer: node for node in nodes}
+        """Replace the storage nodes of the stream; proofs that came earlier may be against some of them."""
+        self._storage = {node.peer: node for node in nodes if not self.is_wrong(node.peer)}
         self.resume()
         if self._storage and self._is_waiting:
             self._begin(now)
+        early = [self._early.pop(peer) for peer in list(self._early) if peer in self._storage]
+        for peer, proof in early:
+            self.handle_contradiction(peer, proof, now)
 
     def resume(self) -> None:
         """Have the next check that nobody asks for come, once there is something to check."""
@@ -125,6 +133,8 @@ class StorageChecks:
         if self.is_wrong(keeper):
             self.reject(keeper)
             return False
+        if keeper not in self._storage:
+            return True  # It does not count in any case, and keys are free.
         known = self._stated.get(keeper)
         if known is not None and contradicting_chain(known.kept, kept) is not None:
             self._prove(Contradiction(known.kept, kept), now)
@@ -137,7 +147,7 @@ class StorageChecks:
         if ours is not None and ours != head:
             self._note_wrong(keeper, place.last, now)
             return False
-        if keeper in self._storage and (known is None or kept.position >= known.kept.position):
+        if known is None or kept.position >= known.kept.position:
             self._remember(keeper, known, kept, place, now)
         return True
 
@@ -171,8 +181,22 @@ class StorageChecks:
     # Proofs.
 
     def handle_contradiction(self, peer: PeerId, proof: Contradiction, now: float) -> bool:
-        """Take in a proof against a storage node; return whether it is news."""
-        if self.is_wrong(proof.kept.keeper):
+        """Take in a proof against a storage node of this stream; return whether it is news.
+
+        Anybody can make proofs against keys of their own, so those against others are only remembered for a
+        while: they may turn out to be storage nodes.
+        """
+        keeper = proof.kept.keeper
+        if self.is_wrong(keeper):
+            return False
+        if keeper not in self._storage:
+            self._early[keeper] = peer, proof
+            if len(self._early) > MOST_EARLY:
+                dropped = next(iter(self._early))
+                del self._early[dropped]
+                note = "a proof against who keeps nothing here"
+                reason = Reason.TOO_MANY
+                self._out.record(Record(Kind.DROPPED, self._topic, peer=dropped, reason=reason, note=note))
             return False
         try:
             check_contradiction(proof)
@@ -195,8 +219,7 @@ class StorageChecks:
         keeper = proof.kept.keeper
         place = contradicting_chain(proof.kept, proof.other)
         number = None if place is None else place.last
-        if not self._context.contradictions.keep(proof):
-            self._wrong[keeper] = None
+        self._context.contradictions.keep(proof)
         self._record(keeper, "a storage node contradicts what it signed")
         self._conclude(StorageCheck(keeper, StorageOutcome.WRONG, now, number, Reason.EQUIVOCATION))
         for peer in self._flood.neighbors:
@@ -205,6 +228,8 @@ class StorageChecks:
 
     def _note_wrong(self, keeper: PeerId, number: int, now: float) -> None:
         self._wrong[keeper] = None
+        if len(self._wrong) > MOST_WRONG:
+            del self._wrong[next(iter(self._wrong))]
         self._record(keeper, "signed another id than that of our event, unless this device is an older copy")
         self._conclude(StorageCheck(keeper, StorageOutcome.WRONG, now, number, Reason.FORKED_CHAIN))
 

@@ -357,9 +357,12 @@ class Stream:
 
     def _settle_storage(self, nodes: tuple[Contact, ...], now: float) -> None:
         ours, is_wrong = self._context.peer, self.checks.is_wrong
+        self.checks.set_storage((node for node in nodes if node.peer != ours), now)
         self.storage = {node.peer: node for node in nodes if node.peer != ours and not is_wrong(node.peer)}
+        for node in nodes:
+            if is_wrong(node.peer):
+                self.publisher.ledger.forget(node.peer)
         others = tuple(self.storage.values())
-        self.checks.set_storage(others, now)
         self.publisher.none_since = None if others else now
         self.acknowledgements.set_storage(others)
         self.opening.set_storage(self.storage)
