@@ -4,12 +4,13 @@ import msgspec
 import pytest
 
 from linnet.api.items import HeartbeatView, ItemView, SubscribedView, item_of, item_view
-from linnet.core.ids import AuthorId, DeviceId, EventId, TopicId
+from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
-from linnet.delivery.items import CaughtUp, Ended, Item, Missed, Unreadable
+from linnet.delivery.items import CaughtUp, Ended, Item, Missed, StorageDiffers, StorageTold, Unreadable
 from linnet.event.event import Event, Tail
 
 TOPIC, ANN, DEVICE = TopicId(b"t" * 32), AuthorId(b"a" * 32), DeviceId(b"d" * 8)
+NODE = PeerId(b"n" * 32)
 EVENT = Event(
     EventId(b"e" * 32),
     TOPIC,
@@ -27,6 +28,8 @@ EVENT = Event(
         EVENT,
         Unreadable(EVENT, Reason.KEY_MISSING),
         Missed(TOPIC, ANN, DEVICE, 4, 7, Reason.GAP_UNFILLED),
+        StorageDiffers(TOPIC, ANN, DEVICE, 50, (StorageTold(NODE, 12), StorageTold(NODE, None)), 3),
+        StorageDiffers(TOPIC, ANN, DEVICE, None, (StorageTold(NODE, 10**9),)),
         CaughtUp(12.5, True, Reason.NO_STORAGE),
         CaughtUp(None, False, None),
         Ended(None),

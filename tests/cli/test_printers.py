@@ -21,6 +21,8 @@ from linnet.api.items import (
     HeartbeatView,
     ItemView,
     MissedView,
+    StorageDiffersView,
+    StorageToldView,
     SubscribedView,
     WarningView,
 )
@@ -174,6 +176,18 @@ def test_events_go_out_and_the_rest_beside(capsys: pytest.CaptureFixture[str]) -
         EventPrinter(False).run(iter(items))
     assert exit.value.exit_code == 1, "something was missed"
     assert capsys.readouterr() == ("a\nb\n", "missed: number 4 to 6 of lp1alice: gap_unfilled\n")
+
+
+def test_who_differs_is_told_beside_and_is_no_loss(capsys: pytest.CaptureFixture[str]) -> None:
+    told = (StorageToldView("ld1one", 50), StorageToldView("ld1two", 12), StorageToldView("ld1six", None))
+    differs = StorageDiffersView("lt1", "lp1alice", "00", 50, told, 2)
+    EventPrinter(False).run(iter([event("a"), differs, EndedView(None)]))
+    said = "ld1one says up to 50, ld1two says up to 12, ld1six has nothing; up to 50 were shown"
+    more = "they differ about 2 further chains"
+    assert capsys.readouterr() == (
+        "a\n",
+        f"storage nodes differ about the events of lp1alice: {said}; {more}\n",
+    )
 
 
 def test_for_programs_both_are_json(capsys: pytest.CaptureFixture[str]) -> None:
