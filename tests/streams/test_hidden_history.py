@@ -16,7 +16,9 @@ from linnet.delivery.keeping import sign_kept
 from linnet.delivery.messages import AskKept, ChainPlace, History, HistoryPage, Kept
 from linnet.identity.keys import SigningKey
 from linnet.peer.interface import Effect, Input, NodeMachine
+from linnet.peer.peer import Peer
 from linnet.streams.config import StorageRule, StreamOptions
+from linnet.streams.stream_names import topic_of
 
 ALL = [b"%d" % number for number in range(50)]
 
@@ -234,6 +236,32 @@ def test_an_honest_node_that_is_slow_to_answer_is_waited_for(seed: int) -> None:
 def test_a_storage_node_that_is_down_only_delays() -> None:
     village = town(storage=3)
     village.crash("s1")
+    reader = read(village)
+    assert village.bodies("p2", reader) == ALL
+    assert told(village, reader) == []
+
+
+class Forgetful(Village):
+    """A village whose first storage node keeps events for five seconds only."""
+
+    def machine(self, name: str) -> Peer:
+        rules = self._rules
+        self._rules = (StorageRule(STREAM, retention=5.0),) if name == "s0" else rules
+        made = super().machine(name)
+        self._rules = rules
+        return made
+
+
+@pytest.mark.parametrize("storage", [2, 3])
+def test_who_has_evicted_events_is_not_told_of(storage: int) -> None:
+    village = Forgetful(storage=storage, peers=3)
+    village.run(5)
+    for body in ALL:
+        village.publish("p0", body, wait=0.2)
+    village.run(40)
+    assert village.stores["s0"].log.kept(topic_of(STREAM)).events == 0
+    village.crash("p0")
+    village.run(5)
     reader = read(village)
     assert village.bodies("p2", reader) == ALL
     assert told(village, reader) == []

@@ -32,6 +32,7 @@ EXPENDABLE = {
     "kademlia": "contacts of the hash table",
     "kademlia kept": "records kept for others",
     "kept": "statements of storage nodes",
+    "kept checked": "statements of storage nodes",
     "names kept": "records kept for others",
     "names seen": "names that were resolved",
     "piece": "pieces of attachments",

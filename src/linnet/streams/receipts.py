@@ -16,7 +16,7 @@ from linnet.core.reasons import Reason
 from linnet.core.timers import TopicTimer
 from linnet.delivery.chain import Chain, ChainKey
 from linnet.delivery.context import Context
-from linnet.delivery.event_archive import EVICT_UNITS, Archive
+from linnet.delivery.event_archive import EVICT_UNITS, Archive, known_heads
 from linnet.delivery.keeping import sign_kept, sign_shown, store_number
 from linnet.delivery.messages import AskKept, AskNumber, ChainPlace, Kept, Receipt, Shown
 from linnet.delivery.receipts import Confirmation, Ledger, sign_receipt, signer_of
@@ -322,10 +322,17 @@ class Keeper:
                 yield ChainPlace(chain.author, chain.device, first, last, True), head
 
     def _stated_log(self, since: float) -> Iterator[tuple[ChainPlace, EventId]]:
-        """Yield what can be stated of all chains in the log, from what was stored since a time on."""
-        for head in self._context.store.log.heads(self._topic):
+        """Yield what can be stated of all chains, from what was stored since a time on.
+
+        Chains that were evicted whole are named with their ends: we know of them, and keep nothing.
+        """
+        store = self._context.store
+        kept = {head.author + head.device for head in store.log.heads(self._topic)}
+        for head in known_heads(self._topic, store):
             first = max(head.first, self._whole.get(head.author + head.device, 0))
-            if since:
+            if head.author + head.device not in kept:
+                first = head.last + 1
+            elif since:
                 found = self._archive.stored_since(head.author, head.device, first, head.last, since)
                 first = head.last + 1 if found is None else found
             yield ChainPlace(head.author, head.device, first, head.last, True), head.head

@@ -33,7 +33,9 @@ from linnet.streams.publisher import Publisher
 from linnet.trace.records import Kind, Record
 
 CHECK_PERIOD = 6 * 3600.0
-"""Seconds between checks that nobody asked for."""
+"""Seconds between checks that nobody asked for, also over restarts."""
+CHECK_PAUSE = 30.0
+"""Seconds until a check that is overdue: shorter than a node stays in a stream that it only published to."""
 CHECK_TIMEOUT = 8.0
 """Seconds in which a storage node must answer; they include making the link."""
 WRITE_PERIOD = 60.0
@@ -46,6 +48,8 @@ MOST_KEPT = 16
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Kept).decode
+_decode_time = msgspec.msgpack.Decoder(float).decode
+_CHECKED = "kept checked"
 
 
 class CheckDue(TopicTimer, frozen=True, gc=False):
@@ -108,18 +112,21 @@ class StorageChecks:
     def set_storage(self, nodes: Iterable[Contact], now: float) -> None:
         """Replace the storage nodes of the stream; proofs that came earlier may be against some of them."""
         self._storage = {node.peer: node for node in nodes if not self.is_wrong(node.peer)}
-        self.resume()
+        self.resume(now)
         if self._storage and self._is_waiting:
             self._begin(now)
         early = [self._early.pop(peer) for peer in list(self._early) if peer in self._storage]
         for peer, proof in early:
             self.handle_contradiction(peer, proof, now)
 
-    def resume(self) -> None:
+    def resume(self, now: float) -> None:
         """Have the next check that nobody asks for come, once there is something to check."""
         if not self._armed and any(peer in self._storage for peer in self._stated):
             self._armed = True
-            self._out.set_timer(CHECK_PERIOD, CheckDue(self._topic))
+            kept = self._context.store.cells.get(_CHECKED, self._topic)
+            since = CHECK_PERIOD if kept is None else now - _decode_time(kept)
+            pause = min(max(CHECK_PERIOD - since, CHECK_PAUSE), CHECK_PERIOD)
+            self._out.set_timer(pause, CheckDue(self._topic))
 
     def reject(self, keeper: PeerId) -> None:
         """Record that the word of a storage node does not count."""
@@ -161,7 +168,7 @@ class StorageChecks:
         known.kept, known.place, known.is_written = kept, place, False
         if abs(now - known.written_at) >= WRITE_PERIOD:
             self._write(keeper, known, now)
-        self.resume()
+        self.resume(now)
 
     def _forget_one(self) -> None:
         """Make room: forget a node that keeps the stream no more, or else the oldest."""
@@ -256,6 +263,7 @@ class StorageChecks:
 
     def _begin(self, now: float) -> None:
         self._is_waiting, self._found = False, {}
+        self._context.store.cells.put(_CHECKED, self._topic, _encode(now))
         for peer, node in self._storage.items():
             stated = self._stated.get(peer)
             if stated is None:
@@ -280,7 +288,7 @@ class StorageChecks:
         """Make the check that nobody asked for, and set the next one."""
         self._armed = False
         self.check(None, now)
-        self.resume()
+        self.resume(now)
 
     def handle_link_up(self, peer: PeerId) -> None:
         """Ask a storage node that is being checked, now that its link is open."""
