@@ -7,11 +7,12 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 from tests.streams.attackers import Attacker
+from tests.streams.stage import NOW, Staged, context_of
 from tests.streams.village import STREAM, Eavesdropped, Village
 
 from linnet.core.effects import AfterCommit, Send
 from linnet.core.hello import Hello
-from linnet.core.ids import AuthorId, Contact, DeviceId, EventId
+from linnet.core.ids import AuthorId, Contact, DeviceId, EventId, PeerId
 from linnet.core.inputs import LinkUp
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
@@ -402,3 +403,19 @@ def test_a_store_that_was_put_back_from_a_copy_is_no_proof(is_marked: bool) -> N
     assert not [m for heard in village.heard.values() for _, m in heard if isinstance(m, Contradiction)]
     ((first, last),) = [(head.first, head.last) for head in copy.log.heads(topic_of(STREAM))]
     assert (first, last) == (0, 22)
+
+
+def test_a_proof_that_comes_before_the_tracker_names_the_storage_node_counts() -> None:
+    stream = Staged("tea", context_of())
+    key, neighbor = SigningKey(b"s" * 32), PeerId(b"n" * 32)
+    place = ChainPlace(AuthorId(b"a" * 32), DeviceId(b"d" * 8), 0, 50, True)
+    made = [
+        sign_kept(key, stream.topic, b"store no", 7, 1.0, (place,), (EventId(bytes([number]) * 32),))
+        for number in range(2)
+    ]
+    stream.handle_contradiction(neighbor, Contradiction(*made), NOW)
+    honest, wrong = Contact(PeerId(b"h" * 32)), Contact(PeerId(key.public))
+    assert not stream.checks.is_wrong(wrong.peer)
+    stream.set_storage((honest, wrong), NOW)
+    assert list(stream.storage) == [honest.peer]
+    assert stream.checks.is_wrong(wrong.peer)
