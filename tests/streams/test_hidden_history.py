@@ -17,6 +17,7 @@ from linnet.delivery.messages import AskKept, ChainPlace, History, HistoryPage, 
 from linnet.identity.keys import SigningKey
 from linnet.peer.interface import Effect, Input, NodeMachine
 from linnet.peer.peer import Peer
+from linnet.streams.commands import StorageOutcome
 from linnet.streams.config import StorageRule, StreamOptions
 from linnet.streams.stream_names import topic_of
 
@@ -231,6 +232,22 @@ def test_an_honest_node_that_is_slow_to_answer_is_waited_for(seed: int) -> None:
     village.run(20)
     reader = read(village, wait=60)
     assert village.bodies("p2", reader) == ALL
+
+
+def test_who_tells_readers_less_than_its_publisher_is_proved_wrong() -> None:
+    """A reader shows what it was told to the storage node that it read, and that one to the publisher."""
+    village = town("s0", storage=2, named=True, last=12)
+    village.restart("p0")
+    village.subscribe("p0")
+    village.publish("p0", b"more", wait=5.0)
+    reader = read(village)
+    assert village.bodies("p2", reader) == [*ALL, b"more"]
+    (status,) = village.status("p0").streams
+    wrong = [
+        village.name(each.node) for each in status.storage_checks if each.outcome is StorageOutcome.WRONG
+    ]
+    assert wrong == ["s0"]
+    assert [village.name(peer) for peer in status.storage_nodes] == ["s1"]
 
 
 def test_a_storage_node_that_is_down_only_delays() -> None:

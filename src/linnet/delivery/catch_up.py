@@ -80,6 +80,8 @@ class Ends:
         """Those that were asked and have not answered."""
         self.stated: dict[PeerId, dict[ChainKey, Range]] = {}
         """The ranges of the chains, by storage node that has answered."""
+        self.first_pages: dict[PeerId, Kept] = {}
+        """The first page of each storage node's answer, as it was signed."""
         self._pages: dict[PeerId, dict[ChainKey, Range]] = {}
         self.shown: dict[ChainKey, int] = {}
         """The number behind the last event of each chain that any storage node has shown."""
@@ -88,6 +90,7 @@ class Ends:
 
     def take(self, peer: PeerId, kept: Kept) -> bool:
         """Take in a page of an answer; return whether it was the last one."""
+        self.first_pages.setdefault(peer, kept)
         ranges = self._pages.setdefault(peer, {})
         for place in kept.chains:
             ranges[place.author + place.device] = place.first, place.last
@@ -415,6 +418,11 @@ class CatchUp:
         """End the comparison; return what to tell of it."""
         self._ends_step = _Step.OVER
         self._out.cancel_timer(self._ends_timer)
+        if self._best is not None and self._best[1] in self._links:
+            # Publishers may hold another statement of theirs against it.
+            for peer in ends.judge():
+                if peer != self._best[1]:
+                    self._out.send(self._best[1], ends.first_pages[peer])
         for peer in ends.asked:
             self._out.release(peer, self._ends_purpose)
         return list(ends.differences(self._topic))

@@ -575,7 +575,7 @@ class Stream:
         if not kept.request:
             self.handle_receipt(peer, kept, now)
             return
-        if peer not in self.storage or kept.keeper != peer:
+        if kept.keeper not in self.storage or (kept.keeper != peer and not self._may_testify(peer)):
             record = Record(Kind.REJECTED, self.topic, peer=peer, reason=Reason.STALE, note="statement")
             self._out.record(record)
             return
@@ -585,9 +585,18 @@ class Stream:
             self._reject_page(peer, error)
             return
         if not self.checks.note_statement(kept, now):
-            self._leave_out(peer, now)
-            return
-        self.readers.take_kept(peer, kept)
+            self._leave_out(kept.keeper, now)
+        elif kept.keeper == peer:
+            self.readers.take_kept(peer, kept)
+        elif self.stores:
+            self.keeper.pass_on_receipt(kept, peer)
+
+    def _may_testify(self, peer: PeerId) -> bool:
+        """Return whether a peer may show us what a storage node has told it.
+
+        Readers show it to storage nodes, and these to publishers.
+        """
+        return self.stores or peer in self.storage
 
     def handle_shown(self, peer: PeerId, shown: Shown, now: float) -> None:
         """Judge what a storage node shows of what it has confirmed."""
