@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
+from tests.delivery.voices import asked
 from tests.streams.attackers import Attacker
 from tests.streams.stage import NOW, Staged, context_of
 from tests.streams.village import STREAM, Eavesdropped, Village
 
-from linnet.core.effects import AfterCommit, Send
+from linnet.core.effects import AfterCommit, Blame, Send
 from linnet.core.hello import Hello
 from linnet.core.ids import AuthorId, Contact, DeviceId, EventId, PeerId
 from linnet.core.inputs import LinkUp
@@ -32,7 +33,7 @@ from linnet.streams.commands import (
 from linnet.streams.config import StorageRule, StreamOptions
 from linnet.streams.storage_checks import CHECK_PAUSE, CHECK_PERIOD
 from linnet.streams.stream_names import topic_of
-from linnet.trace.records import Kind
+from linnet.trace.records import Kind, Record
 
 Twist = Callable[[Message, SigningKey], Message | None]
 
@@ -419,3 +420,21 @@ def test_a_proof_that_comes_before_the_tracker_names_the_storage_node_counts() -
     stream.set_storage((honest, wrong), NOW)
     assert list(stream.storage) == [honest.peer]
     assert stream.checks.is_wrong(wrong.peer)
+
+
+def test_what_readers_were_told_is_passed_on_to_publishers_but_not_without_end() -> None:
+    stream, key = Staged("tea", context_of()), SigningKey(b"s" * 32)
+    reader, publisher = PeerId(b"r" * 32), PeerId(b"p" * 32)
+    stream.keep(StorageRule("tea"))
+    stream.set_storage((Contact(PeerId(key.public)),), NOW)
+    stream._context.keeping[publisher] = None
+    stream.keeper.add_watcher(publisher, stream.publisher.ledger, {}, NOW)
+    place = ChainPlace(AuthorId(b"a" * 32), DeviceId(b"d" * 8), 0, 50, True)
+    kept = sign_kept(key, stream.topic, b"store no", 7, 1.0, (place,), (EventId(bytes(32)),), request=3)
+    passed = [asked(stream.out, stream.handle_kept, reader, kept, NOW + after) for after in (0.0, 0.5, 1.5)]
+    sent = Send(publisher, kept)
+    dropped = Record(Kind.DROPPED, stream.topic, peer=reader, reason=Reason.TOO_MANY, note="statement")
+    assert passed == [[sent], [dropped], [sent]]
+    forged = replace(kept, position=8)
+    _, blame = asked(stream.out, stream.handle_kept, reader, forged, NOW + 5.0)
+    assert blame == Blame(reader, Reason.BAD_SIGNATURE)

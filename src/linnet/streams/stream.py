@@ -6,6 +6,8 @@ nothing; promises about written events wait for the commit.
 
 from __future__ import annotations
 
+from math import inf
+
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE, LARGEST_COUNT
@@ -47,6 +49,9 @@ from linnet.streams.stream_names import owner_of, topic_of
 from linnet.streams.subscribe import Readers
 from linnet.trace.records import Kind, Record
 
+_TESTIMONY_PAUSE = 1.0
+"""Seconds between two statements of one storage node that are passed on for readers, who may be anybody."""
+
 
 class Stream:
     """One stream at one node."""
@@ -76,6 +81,8 @@ class Stream:
         """Whether this node keeps the stream for others."""
         self.storage: dict[PeerId, Contact] = {}
         """The storage nodes that we ask and whose receipts count."""
+        self._testified: dict[PeerId, float] = {}
+        """When we last passed on what a storage node has told a reader."""
         self._consulted: dict[PeerId, None] = {}
         """The storage nodes that were asked which chains exist."""
         self._named: tuple[Contact, ...] = ()
@@ -589,7 +596,17 @@ class Stream:
         elif kept.keeper == peer:
             self.readers.take_kept(peer, kept)
         elif self.stores:
-            self.keeper.pass_on_receipt(kept, peer)
+            self._pass_on_testimony(peer, kept, now)
+
+    def _pass_on_testimony(self, peer: PeerId, kept: Kept, now: float) -> None:
+        """Show publishers what a storage node told a reader, once a second for each storage node."""
+        if abs(now - self._testified.get(kept.keeper, -inf)) < _TESTIMONY_PAUSE:
+            record = Record(Kind.DROPPED, self.topic, peer=peer, reason=Reason.TOO_MANY, note="statement")
+            self._out.record(record)
+            return
+        self._testified = {each: at for each, at in self._testified.items() if each in self.storage}
+        self._testified[kept.keeper] = now
+        self.keeper.pass_on_receipt(kept, peer)
 
     def _may_testify(self, peer: PeerId) -> bool:
         """Return whether a peer may show us what a storage node has told it.
