@@ -303,3 +303,15 @@ def test_a_durable_subscription_gets_all_though_three_of_four_hide_it(seed: int)
     village = town("s0", "s1", "s2", seed=seed, last=-1, degree=2)
     durable = village.subscribe("p2", name="mine", since=0.0, wait=90.0)
     assert village.bodies("p2", durable) == ALL
+
+
+@pytest.mark.parametrize("since", [0.0, 12.0])
+def test_who_has_events_in_its_own_log_is_told_of_no_difference(since: float) -> None:
+    village = town(storage=3)
+    village.restart("p0")
+    village.run(5)
+    begin = since and village.network.now - since
+    reader = village.subscribe("p0", since=begin, live=False, wait=30.0)
+    assert [item for item in village.items["p0", reader] if isinstance(item, StorageDiffers)] == []
+    if not since:
+        assert village.bodies("p0", reader) == ALL

@@ -37,8 +37,9 @@ _NONE_PAUSE = 1.0
 
 _ENDS_PAUSE = 1.0
 """Seconds in which storage nodes should say how far they keep the chains, before one of them is read."""
-_AGAIN_PAUSE = 3.0
-"""Seconds after which storage nodes that keep less are asked again: they may just not have had it yet."""
+_AGAIN_PAUSE = 10.0
+"""Seconds after which storage nodes that keep less are asked again: they may just not have had it yet. Nodes
+that lost the end of a chain learn of it within `heads_period`."""
 
 
 class HistoryDue(TopicTimer, frozen=True, gc=False):
@@ -239,7 +240,7 @@ class CatchUp:
                 self._out.set_timer(self._config.history_timeout, self._ends_timer)
                 return items
             items += self._hand_aside()
-            if self._ends_step in (_Step.READ, _Step.LATE) and ends.judge():
+            if self._ends_step in (_Step.READ, _Step.LATE) and ends.judge(self._next):
                 self._ends_step = _Step.PAUSE
                 self._out.set_timer(_AGAIN_PAUSE, self._ends_timer)
                 return items
@@ -316,7 +317,7 @@ class CatchUp:
             self._stop_gathering(ends, is_late=True)
         elif self._ends_step is _Step.PAUSE:
             self._ends_step = _Step.AGAIN
-            for peer in ends.judge():
+            for peer in ends.lacking():
                 ends.awaited[peer] = None
                 self._ask_end(ends, peer)
             self._out.set_timer(self._config.history_timeout, self._ends_timer)
@@ -331,7 +332,7 @@ class CatchUp:
         self._out.cancel_timer(self._ends_timer)
         if self._best is not None and self._best[1] in self._links:
             # Publishers may hold another statement of theirs against it.
-            for peer in ends.judge():
+            for peer in ends.lacking():
                 if peer != self._best[1]:
                     self._out.send(self._best[1], ends.first_pages[peer])
         for peer in ends.asked:

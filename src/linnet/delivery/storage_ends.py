@@ -70,14 +70,22 @@ class Ends:
         found = [self.stated.get(peer, {}).get(key) for peer in peers]
         return any(each is not None and each[0] <= number <= each[1] for each in found)
 
-    def judge(self) -> tuple[PeerId, ...]:
-        """Compare what was stated with what was shown; return the storage nodes that keep less."""
+    def judge(self, reached: dict[ChainKey, int]) -> tuple[PeerId, ...]:
+        """Compare what was stated with what was shown; return the storage nodes that keep less.
+
+        `reached` is the number behind what was handed over of each chain: our own log may have shown it.
+        """
         self._judged = dict(self.shown)
         for peer, ranges in self.stated.items():
             for key, (first, last) in ranges.items():
-                if first <= last and last >= self.shown.get(key, 0):
+                if first <= last and last >= max(self.shown.get(key, 0), reached.get(key, 0)):
                     self._excess.setdefault(key, {})[peer] = last
-        return tuple(peer for peer in self.stated if self._lacks_any(peer, self._judged))
+        return self.lacking()
+
+    def lacking(self) -> tuple[PeerId, ...]:
+        """Return the storage nodes that keep less than was shown when they were judged."""
+        judged = self._judged or {}
+        return tuple(peer for peer in self.stated if self._lacks_any(peer, judged))
 
     def _lacks_any(self, peer: PeerId, shown: dict[ChainKey, int]) -> bool:
         ranges = self.stated[peer]
