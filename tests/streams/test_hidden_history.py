@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 from tests.streams.test_named_storage import Liar, Swindled
+from tests.streams.test_storage_checks import Older
 from tests.streams.village import STREAM, Eavesdropped, Village
 
 from linnet.core.effects import AfterCommit, Send
@@ -256,6 +257,24 @@ def test_a_storage_node_that_is_down_only_delays() -> None:
     reader = read(village)
     assert village.bodies("p2", reader) == ALL
     assert told(village, reader) == []
+
+
+def test_an_honest_node_of_an_older_version_is_read_as_well() -> None:
+    class Mixed(Town):
+        hiders = ("s0", "s2")
+
+        def noted(self, name: str) -> NodeMachine:
+            made = super().noted(name)
+            return Older(made) if name == "s1" else made
+
+    village = Mixed(storage=3, peers=3, rules=(StorageRule(STREAM),))
+    village.run(5)
+    for body in ALL:
+        village.publish("p0", body, wait=0.2)
+    village.crash("p0")
+    village.run(10)
+    reader = read(village, wait=60)
+    assert village.bodies("p2", reader) == ALL
 
 
 class Forgetful(Village):

@@ -330,7 +330,7 @@ class CatchUp:
         """End the comparison; return what to tell of it."""
         self._ends_step = _Step.OVER
         self._out.cancel_timer(self._ends_timer)
-        if self._best is not None and self._best[1] in self._links:
+        if self._best is not None and self._best[1] in self._links and self._best[1] in self._keeping:
             # Publishers may hold another statement of theirs against it.
             for peer in ends.lacking():
                 if peer != self._best[1]:
@@ -476,8 +476,10 @@ class CatchUp:
         better = [peer for peer in untried if ends.has_more(peer, self._next) or self._fills_hole(ends, peer)]
         if better:
             return max(better, key=ends.count)
-        # If nobody has said anything, any will do; where something was read, it is enough.
-        return None if self._has_read else next(iter(untried), None)
+        # If nobody has said anything, any will do. Those of older versions say nothing: only reading them
+        # shows whether they have more.
+        older = (peer for peer in untried if peer in self._links and peer not in self._keeping)
+        return next(older, None) if self._has_read else next(iter(untried), None)
 
     def _fills_hole(self, ends: Ends, peer: PeerId) -> bool:
         """Return whether a storage node says that it has what is missing before units that were put aside."""
