@@ -26,7 +26,7 @@ from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.delivery.commands import Consumed, Unsubscribe
-from linnet.delivery.messages import Resend
+from linnet.delivery.messages import Receipt, Resend
 from linnet.event.event import Unverified
 from linnet.machine.commands import Done
 from linnet.machine.part import Part, on_command, on_input, on_message, on_notice, on_timer
@@ -183,7 +183,8 @@ class Counters(Part):
         counter = self._counters[notice.topic]
         counter.neighbors[notice.peer] = None
         self._out.committed.send(notice.peer, CountsAre(counter.topic, counter.places))
-        for receipt in (counter.sign_receipt(now), *counter.ledger.latest.values()):
+        known = (receipt for receipt in counter.ledger.latest.values() if isinstance(receipt, Receipt))
+        for receipt in (counter.sign_receipt(now), *known):
             self._out.committed.send(notice.peer, CounterReceipt(receipt))
 
     @on_notice(NeighborDown)
