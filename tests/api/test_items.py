@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from linnet.api.items import HeartbeatView, ItemView, SubscribedView, item_of, item_view
 from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
@@ -26,6 +27,7 @@ EVENT = Event(
     "item",
     [
         EVENT,
+        replace(EVENT, doubtful=True),
         Unreadable(EVENT, Reason.KEY_MISSING),
         Missed(TOPIC, ANN, DEVICE, 4, 7, Reason.GAP_UNFILLED),
         StorageDiffers(TOPIC, ANN, DEVICE, 50, (StorageTold(NODE, 12), StorageTold(NODE, None)), 3),
@@ -49,5 +51,9 @@ def test_bytes_travel_as_base64_and_lines_name_their_type() -> None:
     told = msgspec.json.decode(raw)
     assert (told["type"], told["body"], told["device"]) == ("event", "/yBib2R5", DEVICE.hex())
     assert "text" not in told
+    assert "doubtful" not in told, "the usual is not said"
+    assert (
+        msgspec.json.decode(msgspec.json.encode(item_view(replace(EVENT, doubtful=True))))["doubtful"] is True
+    )
     assert msgspec.json.decode(raw, type=ItemView) == item_view(EVENT)
     assert msgspec.json.decode(b'{"type": "heartbeat"}', type=ItemView) == HeartbeatView()

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.cli.moments import clock_text, duration_text, parse_duration, parse_since
+from linnet.cli.moments import (
+    claimed_text,
+    clock_text,
+    clock_warning,
+    duration_text,
+    parse_duration,
+    parse_since,
+)
 from linnet.core.errors import BadText
 
 NOW = 1_800_000_000.0
@@ -62,3 +69,17 @@ def test_a_length_of_time() -> None:
     for text in ("", "0s", "2", "h", "-1h", "1w", "forever"):
         with pytest.raises(BadText, match="is no length of time"):
             parse_duration(text)
+
+
+def test_a_doubtful_time_has_one_mark() -> None:
+    moment = int(NOW * 1000)
+    assert claimed_text(moment, False) == clock_text(NOW)
+    assert claimed_text(moment, True) == f"{clock_text(NOW)}?"
+    assert claimed_text(2**63 - 1, True) == "year 292278994?"
+
+
+def test_a_clock_that_is_behind_is_told_and_one_that_agrees_is_not() -> None:
+    assert clock_warning(0.0) is None
+    words = clock_warning(3 * 3600.0)
+    assert words is not None
+    assert "3h 0m behind those of most of its peers: set the clock" in words

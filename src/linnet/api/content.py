@@ -95,6 +95,8 @@ class MatchView(Struct, frozen=True, tag="match"):
     body: bytes
     text: str | None
     """The body, if it is UTF-8."""
+    doubtful: bool = False
+    """Whether its time was ahead of this node's clock by more than five minutes."""
 
 
 class OverflowView(Struct, frozen=True, tag="overflow"):
@@ -136,6 +138,7 @@ def content_item_view(item: ContentItem | InGroups | Ended) -> ContentItemView:
                 item.hops,
                 item.body,
                 text_of(item.body),
+                item.doubtful,
             )
         case Overflow(number, count, reason):
             return OverflowView(number, count, reason.value)
@@ -159,6 +162,7 @@ def content_item_of(view: ContentItemView) -> ContentItem | InGroups | Ended | N
                 view.body,
                 view.hops,
                 view.number,
+                view.doubtful,
             )
         case OverflowView(number, count, reason):
             return Overflow(number, count, Reason(reason))

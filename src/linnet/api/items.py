@@ -74,6 +74,9 @@ class EventView(Struct, frozen=True, tag="event", omit_defaults=True):
     whole. Rooms: `redacted`, if it was redacted."""
     redacted_by: str | None = None
     """Rooms: the person who redacted it."""
+    doubtful: bool = False
+    """Whether its time cannot be right: it was ahead of this node's clock when the event came, or is before
+    that of an event that it follows, by more than five minutes."""
 
 
 class MissedView(Struct, frozen=True, tag="missed"):
@@ -253,6 +256,7 @@ def event_view(event: Event) -> EventView:
         text=text_of(event.body),
         key=event.tail.key,
         height=event.tail.height,
+        doubtful=event.doubtful,
     )
 
 
@@ -317,6 +321,7 @@ def event_of(view: EventView) -> Event:
         view.seq,
         None if view.prev is None else EventId(from_text(Sort.EVENT, view.prev)),
         Tail(None, None, view.height, None, view.kind, view.key, view.time, None, view.body),
+        view.doubtful,
     )
 
 

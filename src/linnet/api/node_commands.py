@@ -52,6 +52,9 @@ class StatusReport(Struct, frozen=True):
     """The node's part in content; null: none."""
     departures: tuple[Departure, ...] = ()
     """Rooms that we left and whose members have not been told yet, as far as is known."""
+    clock_behind: float = 0.0
+    """Seconds by which this node's clock is behind those of most linked peers; 0: by no more than five
+    minutes, or too few peers tell the time."""
 
 
 class ReadHistory(Command[Subscribed], frozen=True, gc=False):

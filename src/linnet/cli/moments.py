@@ -63,6 +63,26 @@ def clock_text(moment: float) -> str:
     return _year_text(moment) if found is None else found.isoformat(sep=" ", timespec="seconds")
 
 
+DOUBTFUL = "?"
+"""The mark behind a doubtful time."""
+
+
+def claimed_text(time_ms: int, is_doubtful: bool) -> str:
+    """Return the time that an author claims in words for people, with a mark if it is doubtful."""
+    text = clock_text(time_ms / 1000)
+    return f"{text}{DOUBTFUL}" if is_doubtful and not text.endswith(DOUBTFUL) else text
+
+
+def clock_warning(behind: float) -> str | None:
+    """Say that this node's clock is wrong, if it is behind those of most peers; None if it is not."""
+    if not behind:
+        return None
+    return (
+        f"this node's clock is {duration_text(behind)} behind those of most of its peers: set the clock of "
+        "this machine; meanwhile the times of events are judged by theirs"
+    )
+
+
 def utc_text(moment: float) -> str:
     """Return a Unix time in UTC in words for people; the year alone if no calendar has it."""
     try:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linnet.cli.moments import clock_text
+from linnet.cli.moments import claimed_text, clock_text, wall_clock
 from linnet.cli.options import with_examples
 from linnet.cli.output import counted, say, say_table, size_text
 from linnet.cli.running_node import Session
+from linnet.event.times import is_ahead
 from linnet.identity.text import device_text, person_text, topic_text
 
 if TYPE_CHECKING:
@@ -190,7 +191,8 @@ def person_lines(person: RelayKnowledge) -> Iterator[str]:
         f"{counted(person.kept_events, 'event')} kept ({size_text(person.kept_bytes)})"
     )
     if person.last_event_ms is not None:
-        yield f"    the last event kept was said at {clock_text(person.last_event_ms / 1000)}"
+        said = claimed_text(person.last_event_ms, is_ahead(person.last_event_ms, wall_clock()))
+        yield f"    the last event kept was said at {said}"
     seen = (
         "never asked for anything"
         if person.last_seen is None

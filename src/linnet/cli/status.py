@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linnet.cli.moments import clock_text, duration_text
+from linnet.cli.moments import clock_text, clock_warning, duration_text
 from linnet.cli.options import with_examples
-from linnet.cli.output import counted, fact_lines, say, say_json, say_table
+from linnet.cli.output import counted, fact_lines, say, say_json, say_table, warn
 from linnet.cli.room.rooms import ROOM_COLUMNS, room_row, say_departures
 from linnet.cli.running_node import Session
 from linnet.core.reasons import Reason
@@ -14,6 +14,7 @@ from linnet.identity.text import device_text, person_text
 
 if TYPE_CHECKING:
     from linnet.api.node_commands import StatusReport
+    from linnet.node.client import ControlClient
     from linnet.streams.commands import StorageCheck, StreamStatus
 
 _STREAM_COLUMNS = (
@@ -59,6 +60,15 @@ def status(session: Session) -> None:
     say_departures(reply.departures)
 
 
+def warn_of_clock(node: ControlClient) -> None:
+    """Say on standard error that this node's clock is wrong, if it is behind those of most peers."""
+    from linnet.api.node_commands import ReportStatus
+
+    words = clock_warning(node.ask(ReportStatus()).clock_behind)
+    if words is not None:
+        warn(words)
+
+
 def _facts(reply: StatusReport) -> list[tuple[str, str]]:
     up = sum(peer.up for peer in reply.peers)
     unknown = "not known yet" if reply.overlay == "tracker" else "not known: only trackers try"
@@ -75,6 +85,7 @@ def _facts(reply: StatusReport) -> list[tuple[str, str]]:
         ("links", f"{up} up of {len(reply.peers)}"),
         ("tracked", counted(len(reply.tracked), "stream")),
         ("blocked", counted(len(reply.blocked), "device")),
+        *((("clock", words),) if (words := clock_warning(reply.clock_behind)) else ()),
         *_network(reply),
     ]
 

@@ -181,7 +181,7 @@ class Application:
     def tidy(self, now: float) -> None:
         """Forget events that were handed over so long ago that a copy would be refused as too old."""
         old = now - self._config.taken_for
-        self._handed = {event: at for event, at in self._handed.items() if at > old}
+        self._handed = {event: at for event, at in self._handed.items() if at >= old}
 
     def take(self, passing: Passing, hops: int, now: float) -> Count:
         """Note which subscriptions accept an event, and return what this node counts for it.
@@ -195,10 +195,19 @@ class Application:
         numbers = self._index.matching(passing.attributes)
         if not numbers:
             return Count(0, 0)
-        self._handed[event.id] = now
+        # One whose clock is ahead is taken for longer, so it is recognised for longer.
+        self._handed[event.id] = max(now, event.time / 1000)
         if len(self._handed) > self._config.remembered:
             del self._handed[next(iter(self._handed))]
-        item = Match(event.id, event.author, passing.attributes.text, event.time, event.body, hops)
+        item = Match(
+            event.id,
+            event.author,
+            passing.attributes.text,
+            event.time,
+            event.body,
+            hops,
+            doubtful=event.doubtful,
+        )
         self._accepted.append((sorted(numbers), item))
         return Count(1, 0, matches=len(numbers))
 

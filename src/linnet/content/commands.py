@@ -159,7 +159,7 @@ class ContentIs(Struct, frozen=True, gc=False):
     """Whether all subscriptions stand and all events have arrived, as far as it knows."""
 
 
-class Match(Struct, frozen=True, gc=False):
+class Match(Struct, frozen=True, gc=False, repr_omit_defaults=True):
     """An event that a subscription accepts."""
 
     event: EventId
@@ -170,6 +170,8 @@ class Match(Struct, frozen=True, gc=False):
     hops: int
     number: int = 0
     """The number of the match within its subscription, from 1; after a crash an event keeps its number."""
+    doubtful: bool = False
+    """Whether its time was ahead of this node's clock by more than clocks may differ."""
 
 
 class Overflow(Struct, frozen=True, gc=False):

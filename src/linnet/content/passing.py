@@ -70,7 +70,7 @@ def check(unit: Unverified, card: Card, context: Context, config: ContentConfig,
     context.card_check(card)
     if not card.not_before <= now <= card.not_after:
         raise InvalidEvent(Reason.CARD_EXPIRED, "the card of its device")
-    event = context.verify(unit, card).events[-1]
+    event = context.doubt(context.verify(unit, card), now).events[-1]
     if abs(now - event.time / 1000) > config.taken_for:
         # For so long it would be recognised: an older one may be a replay.
         raise InvalidEvent(Reason.STALE, "said too long ago, or by a clock that is far ahead")

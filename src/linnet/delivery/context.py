@@ -5,6 +5,7 @@ The book also says which devices were revoked.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 import msgspec
@@ -20,6 +21,7 @@ from linnet.delivery.forks import Forks
 from linnet.delivery.keeping import Contradictions
 from linnet.event.event import Unverified, Verified
 from linnet.event.signing import Verifier
+from linnet.event.times import doubt_unit
 from linnet.identity.cards import (
     Card,
     CardCheck,
@@ -234,6 +236,8 @@ class Context:
         """Peers that can be sent messages now: those with an open link, and ourselves."""
         self.author: AuthorId = card.person
         self.device: DeviceId = card.device
+        self.clock_behind: Callable[[], float] = float
+        """Returns by how many seconds our clock is behind those of most peers; 0 if it is not, or unknown."""
 
     def check(self, unit: Unverified, card: Card | None, now: float | None) -> tuple[Verified, Card]:
         """Verify a unit by the card of its device, which may come with it; raises `RemoteError`.
@@ -245,3 +249,10 @@ class Context:
             cards.learn(card)
         known = cards.card_for(unit.author, unit.device, now)
         return self.verify(unit, known), known
+
+    def doubt(self, verified: Verified, now: float) -> Verified:
+        """Mark the events of a unit that arrives now if their times are doubtful.
+
+        Where our clock is the one that is wrong, those of most peers are what counts.
+        """
+        return doubt_unit(verified, now + self.clock_behind())

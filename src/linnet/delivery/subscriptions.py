@@ -23,6 +23,7 @@ from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import Ended, Item, missed_by_damage
 from linnet.event.event import Event, Verified
 from linnet.event.signing import decode_unit, recall_unit
+from linnet.event.times import doubt_unit
 from linnet.machine.outbox import Sink
 
 _CURSORS = "cursor"
@@ -250,7 +251,8 @@ class LogReader:
         while self.behind and not self.window.ended:
             found = log.read(self.topic, self.read, _PAGE)
             for position, entry in found:
-                events = self.visible_events(recall_unit(decode_unit(entry.raw)))
+                unit = doubt_unit(recall_unit(decode_unit(entry.raw)), entry.stored_at)
+                events = self.visible_events(unit)
                 if self.cursor is not None:
                     events = events[self.cursor.count_skipped(position) :]
                 if not self.window.fits(len(events)):

@@ -99,7 +99,7 @@ class Unverified(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tru
         return None if self.seq is None else self.seq + len(self.tails) - 1
 
 
-class Event(Struct, frozen=True, gc=False):
+class Event(Struct, frozen=True, gc=False, repr_omit_defaults=True):
     """An event whose signature, id and limits were checked."""
 
     id: EventId
@@ -109,6 +109,8 @@ class Event(Struct, frozen=True, gc=False):
     seq: int | None
     prev: EventId | None
     tail: Tail
+    doubtful: bool = False
+    """Whether this node doubts its time (`linnet.event.times`). It is no part of the event."""
 
     @property
     def kind(self) -> str:
@@ -122,7 +124,7 @@ class Event(Struct, frozen=True, gc=False):
 
     @property
     def time(self) -> int:
-        """The author's clock in milliseconds; advisory."""
+        """The author's clock in milliseconds; advisory, and `doubtful` where it cannot be right."""
         return self.tail.time
 
 

@@ -27,6 +27,7 @@ from linnet.core.ids import AuthorId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.context import kept_revocations
 from linnet.edge.commands import AllowOnNetwork, ExamineLan, LanStatus, NetworkStatus
+from linnet.event.times import clock_behind
 from linnet.machine.commands import Ask
 from linnet.net.clock import Clock
 from linnet.node.answers import answers
@@ -95,6 +96,7 @@ class Reports:
             hash_table=status.hash_table,
             content=status.content,
             departures=await node.rooms.departures(),
+            clock_behind=clock_behind(status.clocks),
         )
 
     @answers(ListPeers)

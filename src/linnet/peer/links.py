@@ -20,6 +20,7 @@ from linnet.core.inputs import LinkUp
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.core.timers import Timer
+from linnet.event.times import clock_behind
 from linnet.machine.commands import BLOCKED_HERE, Done
 from linnet.machine.outbox import Notice, Outbox
 from linnet.machine.part import Part, on_command, on_message, on_timer
@@ -105,7 +106,8 @@ class _Link(Struct, eq=False):
 class PeerClocks:
     """For each linked peer, how far its clock was ahead of ours when it last told the time.
 
-    Each answer to a ping tells it. For `linnet doctor`, never for a decision.
+    Each answer to a ping tells it. For `linnet doctor` and for the marks of doubtful times, never for a
+    decision.
     """
 
     def __init__(self) -> None:
@@ -122,6 +124,10 @@ class PeerClocks:
     def ahead(self) -> tuple[float, ...]:
         """Return the seconds by which each clock is ahead, sorted."""
         return tuple(sorted(self._ahead.values()))
+
+    def behind(self) -> float:
+        """Return by how many seconds our clock is behind those of most peers; 0 if it is not, or unknown."""
+        return clock_behind(tuple(self._ahead.values()))
 
 
 class Links(Part):

@@ -156,6 +156,7 @@ class Parts:
         )
         self.out = Outbox()
         self.links = Links(identity.peer, config.links, rng, self.out, store.cells)
+        self.context.clock_behind = self.links.clocks.behind
         adjacency = Adjacency(self.out)
         self.member = TrackerClient(config.member, self.out, adjacency, config.listens)
         self.tracker = (

@@ -357,7 +357,8 @@ class Taking:
                 return
             if not self.heeds(source) and source not in self.heard_out:
                 self._is_own(unit, source)
-            arrival = Arrival(self._parts.intake.places.checked(unit), source, hops, age_us)
+            checked = self._parts.context.doubt(self._parts.intake.places.checked(unit), now)
+            arrival = Arrival(checked, source, hops, age_us)
             self._at_the_door(arrival, source, now)
         except InvalidEvent as error:
             self._reject_forged(source, unit, error)

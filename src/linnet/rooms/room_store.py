@@ -17,6 +17,7 @@ from linnet.core.ids import AuthorId, EventId, TopicId
 from linnet.core.stores import Cells, Damage, Entry, Store
 from linnet.event.event import Event, Unverified, Verified
 from linnet.event.signing import decode_unit, encode_unit, recall_unit
+from linnet.event.times import doubt, doubt_unit
 
 _PAGE = 512
 _REVEALED = 4096
@@ -159,7 +160,7 @@ class RoomMemory:
                 after = position
                 if self.hidden.get(entry.head) == SOFT:
                     self.soft[entry.head] = position
-                yield recall_unit(decode_unit(entry.raw))
+                yield doubt_unit(recall_unit(decode_unit(entry.raw)), entry.stored_at)
             if len(found) < _PAGE:
                 return
 
@@ -253,7 +254,10 @@ class RoomMemory:
     def event(self, event: EventId) -> Event | None:
         """Return a stored event; None if it is not stored."""
         unit = self.get(event)
-        return None if unit is None else recall_unit(unit).events[0]
+        if unit is None:
+            return None
+        entry, known = self._log.get(event), recall_unit(unit).events[0]
+        return known if entry is None else doubt(known, entry.stored_at)
 
     def expire(self, event: EventId) -> None:
         """Remember that no peer has an event any more; it may still come."""

@@ -26,6 +26,7 @@ from linnet.delivery.items import CaughtUp, Inserted, Item, Overdue, RelayFaulty
 from linnet.delivery.subscriptions import Cursor, LogReader, Window
 from linnet.event.event import Event
 from linnet.event.signing import decode_unit, recall_unit
+from linnet.event.times import doubt_unit, is_before
 from linnet.machine.outbox import Outbox, Sink
 from linnet.rooms.commands import ReadRoom
 from linnet.rooms.encryption.room_group import RoomGroup
@@ -186,6 +187,8 @@ class RoomSubscriptions:
             return None
         if not state and (event.tail.key is not None or event.kind == REDACTION):
             return None
+        if self.timeline.is_before_cause(event.id):
+            event = replace(event, doubtful=True)
         by = self.redacted.get(event.id)
         if by is not None:
             return Unreadable(replace(event, tail=replace(event.tail, body=b"")), Reason.REDACTED, by)
@@ -246,7 +249,8 @@ class RoomReader(LogReader):
                 return
             entry = log.get(self._history.popleft())
             if entry is not None:
-                self.hand_events(self.read, recall_unit(decode_unit(entry.raw)).events, out)
+                unit = doubt_unit(recall_unit(decode_unit(entry.raw)), entry.stored_at)
+                self.hand_events(self.read, unit.events, out)
         super().hand_log(log, out)
 
     def _arrange(self, log: EventLog) -> None:
@@ -326,12 +330,16 @@ class Timeline:
         self._times: dict[EventId, int] = {}
         self._absent: dict[EventId, None] = {}
         """The causes that are not here: they may still come as history."""
+        self._doubtful: dict[EventId, None] = {}
+        """The events whose times are doubtful: no other event is doubted because of one."""
 
     def add(self, event: Event, causes: tuple[EventId, ...]) -> None:
         """Add an event of the log."""
         if event.id in self._said:
             return
         self._said[event.id] = (event.time, causes)
+        if event.doubtful:
+            self._doubtful[event.id] = None
         self._absent |= {cause: None for cause in causes if cause not in self._said}
         if self._absent.pop(event.id, self) is None:
             self._times.clear()  # The events that follow it were placed without it.
@@ -343,6 +351,14 @@ class Timeline:
         if event not in self._times:
             self._place(event)
         return self._times[event], event
+
+    def is_before_cause(self, event: EventId) -> bool:
+        """Return whether an event claims to be earlier than one that it follows, whose time can be right."""
+        time, causes = self._said.get(event, (0, ()))
+        return any(
+            cause in self._said and cause not in self._doubtful and is_before(time, self._said[cause][0])
+            for cause in causes
+        )
 
     def _place(self, event: EventId) -> None:
         """Compute the times of an event and of all before it, without recursion: chains are long."""

@@ -86,7 +86,7 @@ class Application:
             self._permit(stream, now)
             stream.sealed.start(now)
             policy = replace(policy, publishers=(), sealer=self._context.device)
-        tail = stream.governance.tail(policy, int(now * 1000))
+        tail = stream.governance.tail(policy, stream.governance.next_time(now))
         objection = objection or stream.sealed.objection([tail])
         if objection is not None:
             self._out.reply(request, objection)

@@ -13,6 +13,7 @@ from msgspec.structs import astuple
 
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import AuthorId, DeviceId, PeerId, TopicId
+from linnet.core.limits import LARGEST_COUNT
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
 from linnet.delivery.chain import Chain, ChainKey, Range
@@ -67,6 +68,13 @@ class Governance:
             if event.kind == POLICY:
                 news = self._take(event, verified.unit) or news
         return news
+
+    def next_time(self, now: float) -> int:
+        """Return the time, in milliseconds, at which the owner's next policy replaces the present one.
+
+        A clock that was ahead for a while would otherwise have the last word for as long.
+        """
+        return min(max(int(now * 1000), self._at[0] + 1), LARGEST_COUNT)
 
     def tail(self, policy: Policy, time: int) -> Tail:
         """Return the tail of an event that sets a policy."""

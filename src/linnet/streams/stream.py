@@ -131,6 +131,7 @@ class Stream:
         except RemoteError as error:
             self._reject(peer, unit, error)
             return
+        verified = self._context.doubt(verified, now)
         try:
             chain, due, lost = self.ingest.accept(verified, now, live=True)
         except RemoteError as error:
@@ -434,7 +435,7 @@ class Stream:
         self.opening.read(good, now)
         self.due.look_back(resent.author + resent.device, now)
         ages = {unit.sig: age for unit, age in zip(resent.units, resent.ages_ms, strict=False)}
-        for verified in good:
+        for verified in (self._context.doubt(each, now) for each in good):
             if self.ingest.is_duplicate(verified.unit):
                 continue
             try:
@@ -554,7 +555,7 @@ class Stream:
         for error in errors:
             self._reject_page(peer, error)
         self.opening.read(good, now)
-        self.readers.take_page(peer, page, good)
+        self.readers.take_page(peer, page, [self._context.doubt(each, now) for each in good])
         self.opening.look_for_keys(now)
 
     def handle_receipt(self, peer: PeerId, receipt: Confirmation, now: float) -> None:

@@ -26,9 +26,9 @@ from linnet.api.items import (
 )
 from linnet.api.rooms import InviteToRoom, ListMembers
 from linnet.cli.exits import ExitCode, Failure
-from linnet.cli.moments import parse_since, wall_clock
+from linnet.cli.moments import clock_warning, parse_since, wall_clock
 from linnet.cli.options import FromOption, with_examples
-from linnet.cli.output import harmless, json_text, plain, say
+from linnet.cli.output import harmless, json_text, plain, say, warn
 from linnet.cli.printers import LATE
 from linnet.cli.room import ledger
 from linnet.cli.room.arguments import RoomArgument, find_room
@@ -331,7 +331,8 @@ def chat(room: RoomArgument, since: FromOption = "1h", *, session: Session) -> N
     """Talk in a room. Each line that you type is sent; /help lists the commands.
 
     A mark before a message of yours shows how far it has come: · pending, ⌂ at a relay, ✓ arrived at some,
-    ✓✓ arrived at all. Ctrl-C, Ctrl-D or /quit end the conversation; you stay in the room. With --json,
+    ✓✓ arrived at all. A question mark behind a time says that it is doubtful; see linnet room read --help.
+    Ctrl-C, Ctrl-D or /quit end the conversation; you stay in the room. With --json,
     what comes in is printed as JSON, without marks: see linnet room ledger.
     """
     from linnet.api.node_commands import ReportStatus
@@ -339,9 +340,11 @@ def chat(room: RoomArgument, since: FromOption = "1h", *, session: Session) -> N
     begin = parse_since(since, wall_clock())
     with session.open_node() as node:
         found = find_room(node, room)
-        own = node.ask(ReportStatus()).person
+        status = node.ask(ReportStatus())
+    if (words := clock_warning(status.clock_behind)) is not None:
+        warn(words)
     screen = Screen(f"{plain(found.name or topic_text(found.room)[:10] + '…')}> ")
-    conversation = Conversation(session.open_node, found.room, own, screen.show, session.as_json)
+    conversation = Conversation(session.open_node, found.room, status.person, screen.show, session.as_json)
     conversation.run(screen.lines(), begin)
     if conversation.error is not None:
         raise conversation.error

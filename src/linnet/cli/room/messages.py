@@ -33,6 +33,7 @@ from linnet.cli.room.arguments import (
     find_room,
 )
 from linnet.cli.running_node import Session
+from linnet.cli.status import warn_of_clock
 from linnet.identity.text import event_text
 
 if TYPE_CHECKING:
@@ -125,7 +126,9 @@ class ReadOptions(Options):
 def read(room: RoomArgument, options: ReadOptions, session: Session) -> None:
     """Print the events of a room, one per line, until Ctrl-C or until there are enough.
 
-    Your own events are among them. A deadline that has passed is reported on standard error.
+    Your own events are among them. A deadline that has passed is reported on standard error. A question mark
+    behind a time says that it is doubtful: it was ahead of this node's clock when the event came, or is
+    before that of an event that it follows, by more than five minutes.
     """
     from linnet.api.rooms import ListMembers
     from linnet.cli.printers import EventPrinter
@@ -135,6 +138,7 @@ def read(room: RoomArgument, options: ReadOptions, session: Session) -> None:
     begin = parse_since(options.since, wall_clock())
     is_durable = options.name is not None
     with session.open_node() as node, session.open_node() as consumer:
+        warn_of_clock(node)
         found = find_room(node, room).room
         names = Names(() if session.as_json else node.ask(ListMembers(found)).members)
         command = ReadRoom(0, found, begin, options.name, state=options.state)
@@ -160,7 +164,7 @@ def history(
 
     The order is the same for everyone who keeps the same events: an event comes after those that its author
     knew, and otherwise the authors' times decide. An event that arrived later than those below it has a
-    mark, ↥.
+    mark, ↥. A question mark behind a time says that it is doubtful; see linnet room read --help.
     """
     from linnet.api.rooms import ListMembers
     from linnet.cli.printers import HistoryPrinter
@@ -170,6 +174,7 @@ def history(
     moment = wall_clock()
     begin = parse_since(since, moment)
     with session.open_node() as node:
+        warn_of_clock(node)
         found = find_room(node, room).room
         names = Names(() if session.as_json else node.ask(ListMembers(found)).members)
         begin = moment if begin is None else begin

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from linnet.cli.exits import ExitCode, Failure
-from linnet.cli.moments import clock_text, duration_text, parse_duration
+from linnet.cli.moments import claimed_text, duration_text, parse_duration
 from linnet.cli.options import PatienceOption, with_examples
 from linnet.cli.output import counted, fact_lines, plain, say_table, size_text
 from linnet.cli.room.arguments import RoomArgument, find_room
@@ -79,7 +79,7 @@ def _say_state(reply: StateIs, names: Names, session: Session) -> None:
             names.of(entry.key) if entry.kind == "member" else plain(entry.key),
             value_text(entry, names),
             names.of(entry.event.author),
-            clock_text(entry.event.time / 1000),
+            claimed_text(entry.event.time, entry.event.doubtful),
         )
         for entry in reply.entries
     ]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from linnet.api.items import RelayFaultyView
-from linnet.cli.moments import local_time, wall_clock
+from linnet.cli.moments import DOUBTFUL, local_time, wall_clock
 from linnet.cli.output import paragraphs, plain, size_text
 from linnet.identity.text import person_text
 
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from linnet.core.ids import AuthorId
 
 _SHOWN_LETTERS = 9
-
-CLOCKS_APART = 300
-"""Seconds by which the time of an event may be ahead of ours before it is marked as doubtful."""
 
 
 class Names:
@@ -70,12 +67,12 @@ UNREADABLE = {
 
 
 def event_line(event: EventView, names: Names, mark: str = "") -> str:
-    """Return an event as a line, with a mark after its time, and a question mark if that is in the future."""
+    """Return an event as a line, with a mark after its time, and a question mark if that is doubtful."""
     names.learn(event.author, event.label)
     moment = local_time(event.time / 1000)
     clock = "--:--" if moment is None else moment.strftime("%H:%M")
-    if event.time / 1000 > wall_clock() + CLOCKS_APART:
-        clock += "?"
+    if event.doubtful:
+        clock += DOUBTFUL
     before = f"{clock} {mark} " if mark else f"{clock} "
     said = spoken(event, names)
     if said is not None:

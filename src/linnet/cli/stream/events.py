@@ -25,7 +25,7 @@ from linnet.cli.options import (
 )
 from linnet.cli.output import counted, say, say_json
 from linnet.cli.running_node import Session
-from linnet.cli.status import alone_text
+from linnet.cli.status import alone_text, warn_of_clock
 from linnet.core.limits import BODY_BYTES
 from linnet.core.reasons import Reason
 from linnet.delivery.receipts import Fate
@@ -215,7 +215,8 @@ def subscribe(stream: StreamArgument, options: SubscriptionOptions, session: Ses
     Control characters and line ends within an event are escaped, also into a pipe; --raw prints events as
     they are. Events that were missed or cannot be read are reported on standard error, and make the exit
     status 1. With --name an event counts as handled when it is printed; a later call with the same name
-    continues there.
+    continues there. With --json an event has "doubtful": true if the time that its author claims cannot be
+    right.
     """
     from linnet.cli.printers import EventPrinter
     from linnet.streams.commands import Subscribe
@@ -226,6 +227,7 @@ def subscribe(stream: StreamArgument, options: SubscriptionOptions, session: Ses
     is_ordered = not options.unordered
     command = Subscribe(0, full, begin, options.name, ordered=is_ordered, receipts=options.receipts)
     with session.open_node() as node, session.open_node() as consumer:
+        warn_of_clock(consumer)
         printer = EventPrinter(session.as_json, options.count, consumer if is_durable else None)
         printer.is_raw = options.raw
         printer.run(node.lines(command, manual=is_durable), options.timeout)
@@ -255,7 +257,8 @@ def history(
     What this node keeps comes at once. Control characters and line ends within an event are escaped, also
     into a pipe; --raw prints events as they are. Standard error says where the history begins, whether older
     events were evicted, and whether only this node took part. Exits 1 if storage nodes are known and none of
-    them answered; if none is known, the history is what this node keeps.
+    them answered; if none is known, the history is what this node keeps. With --json an event has
+    "doubtful": true if the time that its author claims cannot be right.
     """
     from linnet.api.node_commands import ReadHistory
     from linnet.cli.printers import HistoryPrinter
@@ -264,6 +267,7 @@ def history(
     moment = wall_clock()
     begin = parse_since(since, moment)
     with session.open_node() as node:
+        warn_of_clock(node)
         printer = HistoryPrinter(session.as_json, limit)
         printer.is_raw = raw
         printer.run(node.lines(ReadHistory(0, full, moment if begin is None else begin)))

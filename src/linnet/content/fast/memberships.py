@@ -283,7 +283,15 @@ class Memberships:
         wanted = {} if known is None else known.wanted
         numbers = [number for number, each in wanted.items() if each.covers(passing.attributes)]
         if numbers:
-            item = Match(event.id, event.author, passing.attributes.text, event.time, event.body, hops)
+            item = Match(
+                event.id,
+                event.author,
+                passing.attributes.text,
+                event.time,
+                event.body,
+                hops,
+                doubtful=event.doubtful,
+            )
             self._out.record(Record(Kind.DELIVERED, topic=event.topic, event=event.id, hops=hops))
             self._hand(sorted(numbers), item)
         return True
