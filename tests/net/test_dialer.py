@@ -73,8 +73,8 @@ def free_address() -> str:
 
 async def reached(*hints: str, config: NetConfig | None = None) -> Connection:
     async with asyncio.timeout(LIMIT):
-        config = config or NetConfig()
-        return await Dialer([TlsTransport(named_key("ann"), config)], config).reach(BOBS, hints)
+        config, time = config or NetConfig(), asyncio.get_running_loop().time
+        return await Dialer([TlsTransport(named_key("ann"), config)], config, time).reach(BOBS, hints)
 
 
 async def failure(*hints: str, config: NetConfig | None = None) -> Reason:
@@ -220,7 +220,7 @@ class Staged:
 
 async def test_a_dial_that_is_given_up_after_it_was_won_leaves_no_connection() -> None:
     staged, config = Staged(), NetConfig(dial_stagger=0.0)
-    dialer = Dialer([staged], config)
+    dialer = Dialer([staged], config, asyncio.get_running_loop().time)
     async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as group:
         dialling = group.create_task(dialer.reach(BOBS, ["staged://slow", "staged://quick"]))
         await staged.is_leaving.wait()

@@ -82,10 +82,11 @@ def test_those_on_the_local_network_are_dialled_there_while_they_are_there_and_p
     far, near = "tls://s:1", lan_hint(bytes(32), "10.0.0.7", 4711)
     assert held(peer, Hold(STRANGER, (near, far), "asked")) == []
     peer.parts.edge.nearby[STRANGER] = None
-    assert held(peer, Hold(STRANGER, (near, far), "gossip")) == [AfterCommit((Dial(STRANGER, (near,)),))]
+    found = held(peer, Hold(STRANGER, (near, far), "gossip"))
+    assert found == [AfterCommit((Dial(STRANGER, (near,), is_ours=True),))]
     assert held(peer, Hold(Q, HINTS, "proxy")) == [AfterCommit((Dial(Q, HINTS),))]
     asked = held(peer_of(PeerConfig()), Hold(STRANGER, (far,), "asked"))
-    assert asked == [AfterCommit((Dial(STRANGER, (far,)),))]
+    assert asked == [AfterCommit((Dial(STRANGER, (far,), is_ours=True),))]
 
 
 def test_how_many_refused_links_are_remembered_is_bounded() -> None:

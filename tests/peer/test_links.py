@@ -434,7 +434,7 @@ def test_a_new_address_and_the_user_are_heeded_at_once() -> None:
     (waiting,) = links.dial_failed(ANN, Reason.CONNECTION_REFUSED, 71.0)
     assert isinstance(waiting, SetTimer)
     links.links.hasten(ANN)
-    assert links.hold(Hold(ANN, HINTS, "asked"), 71.0) == [kept()]
+    assert links.hold(Hold(ANN, HINTS, "asked"), 71.0) == [AfterCommit((Dial(ANN, HINTS, is_ours=True),))]
 
 
 def test_a_process_that_is_started_over_and_over_dials_no_more() -> None:

@@ -166,7 +166,7 @@ def test_nothing_that_is_meant_for_itself_reaches_the_driver() -> None:
 def test_links_are_asked_for_and_let_go_by_command() -> None:
     alone = Alone()
     assert alone.ask(Connect(Contact(ANN.peer, HINTS))) == Done()
-    assert Dial(ANN.peer, HINTS) in alone.effects
+    assert Dial(ANN.peer, HINTS, is_ours=True) in alone.effects
     effects = alone.give(LinkUp(ANN.peer, THERE, True, None))
     assert Send(ANN.peer, Ping(1)) in effects
     assert Send(ANN.peer, Needed(True)) in effects
@@ -200,11 +200,11 @@ def test_a_lost_link_and_a_failed_dial_are_tried_again() -> None:
     alone.effects.clear()
     alone.give(DialFailed(ANN.peer, Reason.CONNECTION_REFUSED))
     alone.pass_time(1)
-    assert alone.effects.count(Dial(ANN.peer, HINTS)) == 1
+    assert alone.effects.count(Dial(ANN.peer, HINTS, is_ours=True)) == 1
     alone.give(LinkUp(ANN.peer, THERE, True, None))
     alone.give(LinkDown(ANN.peer, Reason.REMOTE_CLOSED))
     alone.pass_time(1)
-    assert alone.effects.count(Dial(ANN.peer, HINTS)) == 2
+    assert alone.effects.count(Dial(ANN.peer, HINTS, is_ours=True)) == 2
     alone.give(Probed(ANN.peer, None))
 
 

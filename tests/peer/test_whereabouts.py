@@ -528,10 +528,10 @@ def test_whoever_is_wanted_is_dialled_at_once_where_it_was_heard_to_be() -> None
     moving.run(10.0)
     ann, now = moving.network.machine(moving.peer("ann")), moving.network.now
     cal, old = peer_of("cal"), ("tls://old:1",)
-    assert dials(ann.handle(Asked(7, Connect(Contact(cal, old))), now)) == [Dial(cal, old)]
+    assert dials(ann.handle(Asked(7, Connect(Contact(cal, old))), now)) == [Dial(cal, old, is_ours=True)]
     assert dials(ann.handle(DialFailed(cal, Reason.DIAL_TIMEOUT), now)) == []
     told = ann.handle(Received(moving.peer("host"), Located(place, (word("cal", 2),))), now)
-    assert dials(told) == [Dial(cal, ("tls://cal:2", *old))]
+    assert dials(told) == [Dial(cal, ("tls://cal:2", *old), is_ours=True)]
 
 
 def test_whoever_shares_nothing_learns_nothing() -> None:

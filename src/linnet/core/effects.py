@@ -53,11 +53,14 @@ class Blame(Struct, frozen=True, gc=False):
     reason: Reason
 
 
-class Dial(Struct, frozen=True, gc=False):
+class Dial(Struct, frozen=True, gc=False, repr_omit_defaults=True):
     """Open a link to this key; ends in `LinkUp` or `DialFailed`. Does nothing if a link is open already."""
 
     peer: PeerId
     hints: tuple[str, ...]
+    is_ours: bool = False
+    """Whether our own user asked for this link. Other peers may be named by strangers, and are dialled within
+    bounds."""
 
 
 class Probe(Struct, frozen=True, gc=False):

@@ -3,7 +3,7 @@
 An author's clock may be wrong, and a hostile author may claim any time. So nothing is kept, removed or held
 back by it: a node measures age from when it had an event itself. For people a claimed time is useful all the
 same. It is shown, and marked if it cannot be right as far as this node can tell
-(docs/adr/0038-doubtful-times.md).
+(docs/adr/0041-doubtful-times.md).
 """
 
 from __future__ import annotations

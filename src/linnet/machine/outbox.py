@@ -104,9 +104,9 @@ class Outbox:
         """Report that this peer broke a rule of the protocol."""
         self._effects.append(Blame(peer, reason))
 
-    def dial(self, peer: PeerId, hints: tuple[str, ...]) -> None:
+    def dial(self, peer: PeerId, hints: tuple[str, ...], is_ours: bool = False) -> None:
         """Open a link to this key."""
-        self._effects.append(Dial(peer, hints))
+        self._effects.append(Dial(peer, hints, is_ours))
 
     def hang_up(self, peer: PeerId, reason: Reason) -> None:
         """Close the link to this peer, after the earlier messages."""
@@ -197,9 +197,9 @@ class Committed:
         """See `Outbox.send`."""
         self._out.add(AfterCommit((Send(peer, message),)))
 
-    def dial(self, peer: PeerId, hints: tuple[str, ...]) -> None:
+    def dial(self, peer: PeerId, hints: tuple[str, ...], is_ours: bool = False) -> None:
         """See `Outbox.dial`."""
-        self._out.add(AfterCommit((Dial(peer, hints),)))
+        self._out.add(AfterCommit((Dial(peer, hints, is_ours),)))
 
     def deliver(self, subscription: int, items: tuple[Any, ...]) -> None:
         """See `Outbox.deliver`."""

@@ -53,6 +53,19 @@ def parse_address(hint: str) -> Address:
     return Address(parts.scheme, host, port, lan)
 
 
+def name_in(hint: str) -> str | None:
+    """Return the host name in a hint; None if it has an IP address, or is of no such form."""
+    try:
+        host = parse_address(hint).host
+    except LinkFailure:
+        return None
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    return None
+
+
 async def resolve_host(address: Address) -> list[Address]:
     """Return the address with each IP address of its host; `LinkFailure` if there are none."""
     try:

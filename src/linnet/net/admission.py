@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from linnet.core.errors import ConfigError
 
-_Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+IPAddress: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Prefix: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _PREFIX_BITS = {4: 24, 6: 48}
@@ -25,14 +25,14 @@ _PREFIX_BITS = {4: 24, 6: 48}
 def network_of(remote_address: str) -> str:
     """Return the network of a remote address ``HOST:PORT``; the address itself if it is no IP address."""
     address = address_of(remote_address)
-    return remote_address if address is None else str(_network_around(address))
+    return remote_address if address is None else str(network_around(address))
 
 
-def address_of(remote_address: str) -> _Address | None:
+def address_of(remote_address: str) -> IPAddress | None:
     """Return the IP address in ``HOST:PORT``; None if the host is none."""
     host = remote_address.rpartition(":")[0].strip("[]").partition("%")[0]
     try:
-        address: _Address = ipaddress.ip_address(host)
+        address: IPAddress = ipaddress.ip_address(host)
     except ValueError:
         return None
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
@@ -40,7 +40,8 @@ def address_of(remote_address: str) -> _Address | None:
     return address
 
 
-def _network_around(address: _Address) -> _Prefix:
+def network_around(address: IPAddress) -> _Prefix:
+    """Return the network of one owner that an IP address is in."""
     return ipaddress.ip_network((address, _PREFIX_BITS[address.version]), strict=False)
 
 
@@ -59,7 +60,7 @@ class Networks:
         address = None if remote_address is None else address_of(remote_address)
         if address is None or address.is_loopback:
             return None
-        network = _network_around(address)
+        network = network_around(address)
         return None if any(_overlaps(network, shared) for shared in self._shared) else str(network)
 
 

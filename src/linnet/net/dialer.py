@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
+from linnet.net.address import name_in
 from linnet.net.config import NetConfig
-from linnet.net.failure import LinkFailure
+from linnet.net.dial_budget import DialBudget, Turn
+from linnet.net.failure import LinkFailure, WrongKey
 from linnet.net.transport import Connection, Transport, find_transport
 
 _TELLING = (
@@ -28,23 +31,51 @@ _TELLING = (
 )
 """Failure reasons, those that got furthest first: where several addresses fail, these tell most."""
 
+_MOST_PLACES = 8
+"""The most addresses at which one dial tries a peer."""
+_KNOWN_FOR = 25.0
+"""Seconds for which the addresses of a name are known: less than the longest pause between dials."""
+_NAMES = 1024
+"""The most names whose addresses are remembered."""
+
+
+class _Outcome:
+    """What became of an attempt."""
+
+    is_answered = False
+
+
 _Attempt = asyncio.Task[Connection | LinkFailure]
 
 
 class Dialer:
     """Dials over all transports of a node."""
 
-    def __init__(self, transports: Sequence[Transport], config: NetConfig) -> None:
+    def __init__(
+        self, transports: Sequence[Transport], config: NetConfig, clock: Callable[[], float]
+    ) -> None:
+        """`clock` tells a time in seconds that is never set back."""
         self._transports = transports
         self._config = config
         self._sockets = asyncio.Semaphore(config.max_dials)
+        self._clock = clock
+        self._budget = DialBudget()
+        self._ended = asyncio.Event()
+        """Set when an attempt ends; another one takes its place."""
+        self._looked_up: dict[str, tuple[float, Sequence[str] | LinkFailure]] = {}
+        """What names stood for, and when; the latest are last."""
 
     async def reach(
-        self, peer: PeerId, hints: Iterable[str], may_try: Callable[[str], bool] = lambda place: True
+        self,
+        peer: PeerId,
+        hints: Iterable[str],
+        may_try: Callable[[str], bool] = lambda place: True,
+        is_free: bool = False,
     ) -> Connection:
         """Return a connection to the holder of this key, at the first address that shows it.
 
-        `may_try` is asked about each resolved address; what it forbids counts as unreachable.
+        `may_try` is asked about each resolved address; what it forbids counts as unreachable. With `is_free`
+        no budget applies: the addresses are our own user's choice, or `may_try` has its own bounds.
 
         At an address of a local network the key in that address is shown instead: `Connection.remote_key` is
         that key. `LinkFailure` carries the reason of the address that got furthest.
@@ -52,11 +83,12 @@ class Dialer:
         failures: list[LinkFailure] = []
         try:
             async with asyncio.timeout(self._config.dial_timeout):
-                found = await self._resolve(hints, failures)
-                places = deque(place for place in found if may_try(place))
-                if len(places) < len(found):
+                found = await self._resolve(hints, is_free, failures)
+                allowed = [place for place in found if may_try(place)]
+                if len(allowed) < len(found):
                     failures.append(LinkFailure(Reason.UNREACHABLE, "an address not tried for others"))
-                connection = await self._race(peer, places, failures)
+                places = deque(allowed[:_MOST_PLACES])
+                connection = await self._race(peer, places, is_free, failures)
         except TimeoutError:
             failures.append(LinkFailure(Reason.DIAL_TIMEOUT, "no address answered in time"))
         else:
@@ -66,16 +98,47 @@ class Dialer:
             raise LinkFailure(Reason.NO_ADDRESS, "no address of this peer is known")
         raise min(failures, key=_rank)
 
-    async def _resolve(self, hints: Iterable[str], failures: list[LinkFailure]) -> deque[str]:
+    async def _resolve(
+        self, hints: Iterable[str], is_free: bool, failures: list[LinkFailure]
+    ) -> tuple[str, ...]:
         places: dict[str, None] = {}
         for hint in hints:
             try:
-                places |= dict.fromkeys(await find_transport(hint, self._transports).resolve(hint))
+                places |= dict.fromkeys(await self._look_up(hint, is_free))
             except LinkFailure as failure:
                 failures.append(failure)
-        return deque(places)
+        return tuple(places)
 
-    async def _race(self, peer: PeerId, places: deque[str], failures: list[LinkFailure]) -> Connection | None:
+    async def _look_up(self, hint: str, is_free: bool) -> Sequence[str]:
+        """Return the addresses of a hint; those of a name are looked up once in a while."""
+        transport = find_transport(hint, self._transports)
+        name = name_in(hint)
+        if name is None:
+            return await transport.resolve(hint)
+        now = self._clock()
+        known = self._looked_up.get(hint)
+        if is_free and known is not None and isinstance(known[1], LinkFailure):
+            known = None  # The user may have mended it.
+        if known is None or not 0 <= now - known[0] < _KNOWN_FOR:
+            if not is_free and not self._budget.may_look_up(name, now):
+                raise LinkFailure(
+                    Reason.UNREACHABLE, f"too many names like {name!r} were looked up for others"
+                )
+            try:
+                known = now, await transport.resolve(hint)
+            except LinkFailure as failure:
+                known = now, failure
+            self._looked_up.pop(hint, None)
+            self._looked_up[hint] = known
+            if len(self._looked_up) > _NAMES:
+                del self._looked_up[next(iter(self._looked_up))]
+        if isinstance(known[1], LinkFailure):
+            raise LinkFailure(known[1].reason, known[1].detail)
+        return known[1]
+
+    async def _race(
+        self, peer: PeerId, places: deque[str], is_free: bool, failures: list[LinkFailure]
+    ) -> Connection | None:
         attempts: list[_Attempt] = []
         winner: Connection | None = None
         try:
@@ -83,7 +146,7 @@ class Dialer:
                 while winner is None and (places or not all(attempt.done() for attempt in attempts)):
                     if places:
                         place = places.popleft()
-                        attempts.append(group.create_task(self._attempt(peer, place), name=f"dial {place}"))
+                        attempts.append(group.create_task(self._attempt(peer, place, is_free), name=place))
                     running = [attempt for attempt in attempts if not attempt.done()]
                     wait = self._config.dial_stagger if places else None
                     done, _ = await asyncio.wait(running, timeout=wait, return_when=asyncio.FIRST_COMPLETED)
@@ -101,12 +164,34 @@ class Dialer:
         _close_losers(attempts, winner)
         return winner
 
-    async def _attempt(self, peer: PeerId, place: str) -> Connection | LinkFailure:
+    async def _attempt(self, peer: PeerId, place: str, is_free: bool) -> Connection | LinkFailure:
         try:
-            async with self._sockets:
-                return await find_transport(place, self._transports).dial(place, peer)
+            async with self._sockets, self._in_turn(peer, place, is_free) as attempt:
+                connection = await find_transport(place, self._transports).dial(place, peer)
+                attempt.is_answered = True
+                return connection
         except LinkFailure as failure:
+            if isinstance(failure, WrongKey):
+                self._budget.note_found(failure.found, place)
             return failure
+
+    @asynccontextmanager
+    async def _in_turn(self, peer: PeerId, place: str, is_free: bool) -> AsyncIterator[_Outcome]:
+        """Wait until the budget has room for an attempt, and tell it what became of it."""
+        attempt = _Outcome()
+        while not is_free and (turn := self._budget.take(peer, place, self._clock())) is not Turn.GO:
+            if turn is Turn.REFUSED:
+                raise LinkFailure(
+                    Reason.UNREACHABLE, f"too many attempts at {place} or near it went unanswered"
+                )
+            await self._ended.wait()
+        try:
+            yield attempt
+        finally:
+            if not is_free or attempt.is_answered:
+                self._budget.give_back(peer, place, attempt.is_answered, self._clock())
+            self._ended.set()  # Wakes all that wait now.
+            self._ended = asyncio.Event()
 
 
 def _close_losers(attempts: list[_Attempt], winner: Connection | None) -> None:

@@ -178,8 +178,11 @@ class Driver:
         clock: Clock,
         vocabulary: Vocabulary = STANDARD,
         lan: LanConfig | None = None,
+        chosen: frozenset[PeerId] = frozenset(),
     ) -> None:
+        """`chosen` are the peers that the user's configuration names."""
         self._machine = machine
+        self._chosen = chosen
         self._key = key
         self._own = PeerId(key.public)
         self._store = store
@@ -402,8 +405,8 @@ class Driver:
 
     def _perform_on_links(self, effect: Dial | Probe | HangUp) -> None:
         match effect:
-            case Dial(peer, hints):
-                self._links.dial(peer, hints)
+            case Dial(peer, hints, is_ours):
+                self._links.dial(peer, hints, is_ours or peer in self._chosen)
             case Probe(peer, hints):
                 self._links.probe(peer, hints)
             case HangUp(peer, reason):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from linnet.core.errors import LinnetError, LocalError
+from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 
 
@@ -13,6 +14,14 @@ class LinkFailure(LinnetError):
         super().__init__(f"{reason}: {detail}")
         self.reason = reason
         self.detail = detail
+
+
+class WrongKey(LinkFailure):
+    """Somebody else answered at an address, and proved another key."""
+
+    def __init__(self, found: PeerId) -> None:
+        super().__init__(Reason.WRONG_KEY, "another device answers at this address")
+        self.found = found
 
 
 class DriverStopped(LocalError):

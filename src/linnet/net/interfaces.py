@@ -91,6 +91,14 @@ def interfaces() -> list[Interface]:
     return [Interface(name, index, flags[name], tuple(found[name])) for index, name in named]
 
 
+def own_addresses() -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+    """Return the IP addresses of this machine; none if the system cannot list them."""
+    try:
+        return [each.ip for interface in interfaces() for each in interface.addresses]
+    except OSError:
+        return []
+
+
 def _addresses() -> Iterator[tuple[str, int, InterfaceAddress | None]]:
     library = ctypes.CDLL(ctypes.util.find_library("c"), use_errno=True)
     if not hasattr(library, "getifaddrs"):

@@ -26,6 +26,7 @@ from linnet.core.hello import Hello
 from linnet.core.ids import PeerId
 from linnet.core.inputs import DialFailed, LinkDown, LinkUp, Met, NotMet, Probed
 from linnet.core.reasons import Reason
+from linnet.edge.announcement import is_lan_hint
 from linnet.identity.keys import SigningKey
 from linnet.net.admission import Admission, Networks
 from linnet.net.config import NetConfig
@@ -44,9 +45,10 @@ from linnet.net.handshake import (
     send_hello,
     send_proof,
 )
+from linnet.net.interfaces import own_addresses
 from linnet.net.link import Link, LinkOwner
 from linnet.net.local_keys import LocalKeys
-from linnet.net.probes import Probes
+from linnet.net.probes import Probes, may_lead_inside
 from linnet.net.transport import Connection, Incoming, Transport, TransportListener
 from linnet.peer.interface import Input
 from linnet.trace.records import Kind, Record
@@ -68,6 +70,10 @@ class LinkTableOwner(LinkOwner, Protocol):
 
 _PROBE_MARGIN = 0.25
 """Seconds after its time-out for which a dial may still be ending."""
+
+
+def _may_always(place: str) -> bool:
+    return True
 
 
 class _Dial(Struct, eq=False):
@@ -93,7 +99,7 @@ class LinkTable:
         self._owner = owner
         self._config = config
         self._local = local
-        self._dialer = Dialer(transports, config)
+        self._dialer = Dialer(transports, config, asyncio.get_running_loop().time)
         self._slots = asyncio.Semaphore(config.max_dials)
         self._links: dict[PeerId, Link] = {}
         self.get = self._links.get
@@ -112,8 +118,10 @@ class LinkTable:
         """All links that are up."""
         return list(self._links.values())
 
-    def dial(self, peer: PeerId, hints: tuple[str, ...]) -> None:
+    def dial(self, peer: PeerId, hints: tuple[str, ...], is_ours: bool = False) -> None:
         """Open a link unless there is one or it is being opened, or all are being closed.
+
+        With `is_ours` our user named the peer, and what others may have us dial has no bearing on it.
 
         A dial effect waits for a commit, which may end after the node has stopped.
         """
@@ -121,7 +129,7 @@ class LinkTable:
             return
         dial = _Dial(asyncio.get_running_loop().create_future())
         self._dials[peer] = dial
-        dial.task = self._owner.spawn(self._dial(peer, hints, dial), "dial")
+        dial.task = self._owner.spawn(self._dial(peer, hints, is_ours, dial), "dial")
 
     def probe(self, peer: PeerId, hints: tuple[str, ...]) -> None:
         """Test whether this peer can be dialled at these addresses."""
@@ -168,10 +176,10 @@ class LinkTable:
         for link in list(self._ending):
             link.abort()
 
-    async def _dial(self, peer: PeerId, hints: Iterable[str], dial: _Dial) -> None:
+    async def _dial(self, peer: PeerId, hints: Iterable[str], is_ours: bool, dial: _Dial) -> None:
         try:
             async with self._slots:
-                stream, hello = await self._open(peer, hints)
+                stream, hello = await self._open(peer, hints, is_ours)
         except LinkFailure as failure:
             self._end_dial(peer, dial)
             note = f"dial: {failure.detail}"[:200]
@@ -188,10 +196,10 @@ class LinkTable:
         if not dial.ended.done():
             dial.ended.set_result(None)
 
-    async def _open(self, peer: PeerId, hints: Iterable[str]) -> tuple[FrameStream, Hello]:
+    async def _open(self, peer: PeerId, hints: Iterable[str], is_ours: bool) -> tuple[FrameStream, Hello]:
         if peer == self._own:
             raise LinkFailure(Reason.WRONG_KEY, "this is our own key")
-        connection = await self._reach(peer, hints)
+        connection = await self._reach(peer, hints, is_ours)
         hello = self._owner.hello
         stream = FrameStream(connection)
         async with self._limit_handshake(connection):
@@ -205,8 +213,14 @@ class LinkTable:
             theirs = await read_hello(stream, hello)
         return stream, theirs
 
-    async def _reach(self, peer: PeerId, hints: Iterable[str]) -> Connection:
-        return await self._dialer.reach(peer, self._local.dialable(hints))
+    async def _reach(self, peer: PeerId, hints: Iterable[str], is_ours: bool) -> Connection:
+        may_try = _may_always if is_ours else self._may_reach
+        return await self._dialer.reach(peer, self._local.dialable(hints), may_try, is_ours)
+
+    def _may_reach(self, place: str) -> bool:
+        """Return whether to dial an address that others may have named."""
+        linked = (link.connection.remote_address or "" for link in self._links.values())
+        return is_lan_hint(place) or may_lead_inside(place, linked, own_addresses)
 
     @asynccontextmanager
     async def _limit_handshake(self, connection: Connection) -> AsyncIterator[None]:
@@ -234,7 +248,7 @@ class LinkTable:
     async def _meet(self, meet: Meet) -> None:
         try:
             async with self._slots:
-                connection = await self._reach(PeerId(meet.lan), meet.hints)
+                connection = await self._reach(PeerId(meet.lan), meet.hints, is_ours=False)
                 stream = FrameStream(connection)
                 async with self._limit_handshake(connection):
                     peer = await self._introduce(stream)
@@ -281,7 +295,7 @@ class LinkTable:
             async with self._slots:
                 over = loop.time() + self._config.dial_timeout + _PROBE_MARGIN
                 hints = self._local.dialable(hints)
-                connection = await self._dialer.reach(peer, hints, may_try)
+                connection = await self._dialer.reach(peer, hints, may_try, is_free=True)
             connection.close()
         except LinkFailure as failure:
             note = f"tried for itself: {failure.detail}"[:200]

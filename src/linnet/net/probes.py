@@ -1,4 +1,5 @@
-"""Which addresses a node tries on behalf of a peer that wants to know whether it can be dialled.
+"""Which addresses a node tries on behalf of a peer that wants to know whether it can be dialled, and which it
+dials because peers have named them.
 
 A tracker that dials whatever it is asked to is a port scanner for everybody. So a peer learns only whether
 its own key answers: the reason of a failure and the time that it took are kept from it. At addresses of this
@@ -9,10 +10,12 @@ network, such as that of a proxy before the node, each peer has its own.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from linnet.core.allowances import Allowances
 from linnet.core.ids import PeerId
 from linnet.net.address import parse_address
-from linnet.net.admission import Networks, address_of
+from linnet.net.admission import IPAddress, Networks, address_of
 from linnet.net.failure import LinkFailure
 
 _ELSEWHERE = 8
@@ -37,7 +40,38 @@ class Probes:
         ours, theirs = address_of(origin or ""), address_of(f"{host}:0")
         if origin is None or ours is None or theirs is None or theirs == ours or ours.is_loopback:
             return True
-        if theirs.is_global and not theirs.is_multicast:
+        if is_outside(theirs):
             return self._elsewhere.spend(self._networks.of(origin) or peer, now)
-        is_ours_alone = theirs.is_loopback or theirs.is_link_local or theirs.is_unspecified
-        return theirs.is_private and ours.is_private and not is_ours_alone
+        return is_beside(ours, theirs)
+
+
+def is_outside(address: IPAddress) -> bool:
+    """Return whether an address leads to one machine, the same from everywhere."""
+    return address.is_global and not address.is_multicast
+
+
+def is_beside(ours: IPAddress, theirs: IPAddress) -> bool:
+    """Return whether somebody at `ours` may have `theirs`, which is not the same from everywhere."""
+    is_ours_alone = theirs.is_loopback or theirs.is_link_local or theirs.is_unspecified
+    return theirs.is_private and ours.is_private and not is_ours_alone
+
+
+def may_lead_inside(place: str, linked: Iterable[str], own: Callable[[], Iterable[IPAddress]]) -> bool:
+    """Return whether to dial a resolved address that others named, if it is not the same from everywhere.
+
+    An address of this machine or of a private network is one where we are among such: some peer is linked
+    from there, or for a private network we have such an address. `own` are ours. So a node that only knows
+    peers outside has nothing inside dialled for them. Before the first link nobody outside has named any.
+    """
+    try:
+        theirs = address_of(f"{parse_address(place).host}:0")
+    except LinkFailure:
+        return True
+    if theirs is None or is_outside(theirs):
+        return True
+    if theirs.is_multicast or theirs.is_unspecified:
+        return False
+    origins = [each for each in map(address_of, linked) if each is not None]
+    if not origins or any(each == theirs or each.is_loopback for each in origins):
+        return True
+    return any(is_beside(each, theirs) for each in (*origins, *own()) if not each.is_loopback)

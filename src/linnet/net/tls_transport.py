@@ -19,7 +19,7 @@ from linnet.edge.announcement import SCHEME as LAN
 from linnet.identity.keys import SigningKey
 from linnet.net.address import Address, parse_address, resolve_host
 from linnet.net.config import NetConfig
-from linnet.net.failure import LinkFailure
+from linnet.net.failure import LinkFailure, WrongKey
 from linnet.net.tls import client_context, cut_short, server_context, server_key, server_name
 from linnet.net.tls_connection import TlsConnection
 from linnet.net.transport import Incoming
@@ -62,7 +62,7 @@ class TlsTransport:
         with _closed_on_error(connection):
             found = server_key(connection.tls.getpeercert(True))
             if found != (address.lan or expected):
-                raise LinkFailure(Reason.WRONG_KEY, "another device answers at this address")
+                raise WrongKey(found)
             connection.remote_key = found
             await connection.wait_open()
         return connection

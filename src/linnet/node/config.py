@@ -260,6 +260,22 @@ class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(map(parse_hint, self.node.advertise))
 
 
+def chosen_peers(config: NodeConfig) -> frozenset[PeerId]:
+    """Return the peers that the user names in the configuration: no stranger can have them dialled."""
+    streams = config.streams.values()
+    return frozenset(
+        contact.peer
+        for contact in (
+            *config.trackers,
+            *_contacts(config.node.bootstrap),
+            *_contacts(config.kademlia.bootstrap),
+            *_contacts(config.edge.proxies),
+            *_contacts(config.names.stores),
+            *(each for stream in streams for each in _contacts((*stream.trackers, *stream.storage))),
+        )
+    )
+
+
 def peer_config(config: NodeConfig, peer: PeerId, bound: tuple[str, ...], agent: str) -> PeerConfig:
     """Return the configuration of the node machine, with its own key and the bound addresses."""
     listens = config.advertised or bound

@@ -48,7 +48,7 @@ from linnet.net.failure import DriverStopped
 from linnet.node.answers import answers_of
 from linnet.node.background import Background
 from linnet.node.batching import Batching
-from linnet.node.config import NodeConfig, lan_config, peer_config
+from linnet.node.config import NodeConfig, chosen_peers, lan_config, peer_config
 from linnet.node.config_problems import check_start
 from linnet.node.content import ContentAnswers
 from linnet.node.descriptors import fit_to_limit
@@ -157,6 +157,7 @@ class Node(NodeFacade):
                     self.clock,
                     vocabulary_with(self._protocols),
                     lan=lan_config(self.config),
+                    chosen=chosen_peers(self.config),
                 )
             )
             self._background = await stack.enter_async_context(Background())

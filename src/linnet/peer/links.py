@@ -509,7 +509,7 @@ class Links(Part):
         link.dialing = True
         # Not before it is durable that we dialled: a node that ends because its disk is full, and is
         # restarted over and over, would dial anew each time.
-        self._out.committed.dial(peer, hints)
+        self._out.committed.dial(peer, hints, is_ours=_ASKED in link.holds)
 
     def _hints(self, peer: PeerId, link: _Link) -> tuple[str, ...]:
         return self.reach(peer, self.located(peer, link.hints))
