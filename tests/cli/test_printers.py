@@ -169,6 +169,16 @@ def event(text: str) -> EventView:
     return EventView("le1", "lt1", "lp1alice", "00", "message", 0, text.encode())
 
 
+def test_what_only_peers_claim_is_said_to_be_their_claim_and_is_no_loss(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    claimed = MissedView("lt1", "lp1alice", "00", 1, 2**40, "gap_unfilled", 1)
+    EventPrinter(False).run(iter([event("a"), claimed, EndedView(None)]))
+    said = capsys.readouterr()
+    assert said.out == "a\n"
+    assert "may lack number 1 to 1099511627776 of lp1alice: 1 peer claims so, and nobody has it" in said.err
+
+
 def test_events_go_out_and_the_rest_beside(capsys: pytest.CaptureFixture[str]) -> None:
     items: list[ItemView] = [SubscribedView(1, False), event("a"), HeartbeatView(), MISSED, event("b")]
     items += [EndedView(None)]

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from tests.delivery.voices import Voice, take
 
 from linnet.core.errors import InvalidEvent
+from linnet.core.ids import AuthorId, DeviceId, PeerId
 from linnet.core.reasons import Reason
+from linnet.delivery.chain import Chain, agreed_end
 from linnet.event.event import Verified
 
 
@@ -142,8 +144,10 @@ def test_giving_up_on_an_announcement_does_not_silence_the_author() -> None:
     chain = ann.chain()
     take(chain, first)
     chain.announced = 2**62
+    chain.is_doubted = True
     chain.forget_hearsay()
     assert take(chain, second) == [second]
+    assert not chain.is_doubted, "an event came, so the next claim is news"
 
 
 def test_rebasing_skips_what_cannot_be_had() -> None:
@@ -194,3 +198,26 @@ def test_any_order_of_arrival_gives_the_order_of_the_chain(order: list[int], siz
     assert chain.missing() == []
     assert len(chain.seen) == 1
     assert chain.early == 0
+
+
+@pytest.mark.parametrize(
+    ("claims", "end"),
+    [
+        ([7], (7, 1)),
+        ([7, 2**40], (7, 2)),
+        ([7, 7, 2**40], (7, 3)),
+        ([5, 7, 2**40], (7, 2)),
+        ([7, 2**40, 2**41], (2**40, 2)),
+    ],
+)
+def test_how_far_a_chain_goes_is_what_half_of_those_say_who_say_so(
+    claims: list[int], end: tuple[int, int]
+) -> None:
+    assert agreed_end(claims) == end
+
+
+def test_only_so_many_claims_are_remembered_and_none_of_what_was_seen() -> None:
+    chain = Chain(AuthorId(b"a" * 32), DeviceId(b"d" * 8), 0, 8)
+    for number in range(20):
+        chain.note_claim(PeerId(bytes([number]) * 32), number)
+    assert len(chain.claims or ()) == 8

@@ -22,7 +22,7 @@ from linnet.identity.keys import SigningKey
 from linnet.identity.text import Sort, to_text
 from linnet.peer.config import Identity
 from linnet.peer.interface import Connect
-from linnet.peer.messages import Ping
+from linnet.peer.messages import Needed, Ping
 from linnet.streams.commands import Declare, Policy, Published
 from linnet.streams.ingest import Governance
 from linnet.streams.messages import PolicyIs
@@ -215,6 +215,46 @@ def test_false_heads_that_were_given_up_silence_nobody(whose: str) -> None:
     records = [record for node, record in siege.village.notes.records if node == victim]
     assert "hearsay" in [record.note for record in records if record.kind is Kind.DROPPED]
     siege.unharmed()
+
+
+INVENTED = (AuthorId(b"i" * 32), DeviceId(b"invented"))
+
+
+@pytest.mark.parametrize("whose", ["p0", "p2", "nobody"])
+def test_what_a_peer_alone_claims_is_told_as_its_claim_and_once(whose: str) -> None:
+    """Events that do not exist are no loss: a reader hears who says so, and the claimer answers for it."""
+    siege = Siege()
+    author, device = INVENTED if whose == "nobody" else siege.chain(whose)
+
+    def lies(number: int) -> Iterable[Message]:
+        yield Needed(True)
+        last = 2**40 + number
+        yield Heads(TOPIC, (ChainPlace(author, device, 0, last, True),), 0, (1,))
+
+    siege.attack(lies, rounds=20, pause=20.0, wait=600)
+    village = siege.village
+    [claimed] = village.missed("p1", siege.subscriptions["p1"])
+    assert (claimed.author, claimed.device, claimed.claimed_by) == (author, device, 1)
+    assert (claimed.first, claimed.last >= 2**40) == (1, True)
+    assert siege.stream_at("p1").gaps.lost == 0
+    records = [r for node, r in village.notes.records if node == village.peer("p1") and r.note == "hearsay"]
+    assert {(r.peer, r.reason) for r in records} == {(siege.identity.peer, Reason.GAP_UNFILLED)}
+    for name in ("p0", "p2", "p3", "p4"):
+        assert village.missed(name, siege.subscriptions[name]) == [], "nobody passes it on"
+    village.publish("p0", b"after", wait=10)
+    village.publish("p2", b"after", wait=10)
+    assert village.bodies("p1", siege.subscriptions["p1"]) == [b"before", b"after", b"after"]
+
+
+def test_what_the_device_itself_says_is_told_as_missed() -> None:
+    siege = Siege()
+    identity = siege.identity
+    first = unit_of(identity)
+    place = ChainPlace(identity.author, identity.card.device, 0, 4, False)
+    siege.attack(always(data(first, siege), Heads(TOPIC, (place,), 0, (0,))), wait=120)
+    [missed] = siege.village.missed("p1", siege.subscriptions["p1"])
+    assert (missed.device, missed.first, missed.last, missed.claimed_by) == (identity.card.device, 1, 4, 0)
+    assert siege.stream_at("p1").gaps.lost == 4
 
 
 def test_heads_of_ever_new_chains_keep_no_real_one_out() -> None:

@@ -180,6 +180,8 @@ def test_word_of_events_that_nobody_has_is_recorded_and_forgotten() -> None:
     assert items_of(effects) == []
     (record,) = [e for e in effects if isinstance(e, Record)]
     assert (record.kind, record.reason, record.note) == (Kind.DROPPED, Reason.GAP_UNFILLED, "hearsay")
+    assert record.peer == B, "who said so is on record"
+    assert Blame(B, Reason.GAP_UNFILLED) in effects
     assert items_of(scene.hear(second)) == list(second.events)
 
 

@@ -79,7 +79,7 @@ class EventView(Struct, frozen=True, tag="event", omit_defaults=True):
     that of an event that it follows, by more than five minutes."""
 
 
-class MissedView(Struct, frozen=True, tag="missed"):
+class MissedView(Struct, frozen=True, tag="missed", omit_defaults=True):
     """A range of a chain that nobody could provide."""
 
     topic: str
@@ -88,6 +88,9 @@ class MissedView(Struct, frozen=True, tag="missed"):
     first: int
     last: int
     reason: str
+    claimed_by: int = 0
+    """The peers by whose word alone these events exist: they may be invented. Absent: the device itself shows
+    that they exist, by a later event or by its word."""
 
 
 class ForkedView(Struct, frozen=True, tag="forked"):
@@ -217,6 +220,7 @@ def item_view(item: Item) -> ItemView:
                 item.first,
                 item.last,
                 item.reason.value,
+                item.claimed_by,
             )
         case Forked(topic, author, device, number):
             return ForkedView(topic_text(topic), person_text(author), device.hex(), number)
@@ -274,6 +278,7 @@ def item_of(view: ItemView) -> Item | None:
                 view.first,
                 view.last,
                 Reason(view.reason),
+                view.claimed_by,
             )
         case ForkedView(topic, author, device, number):
             return Forked(

@@ -252,8 +252,12 @@ class EventPrinter(ItemPrinter[ItemView]):
                 assert_never(item)
 
     def _print_missed(self, item: MissedView) -> None:
-        self._lost += item.last - item.first + 1
         many = f"{item.first} to {item.last}" if item.last > item.first else f"{item.first}"
+        if item.claimed_by:
+            who = "1 peer claims" if item.claimed_by == 1 else f"{item.claimed_by} peers claim"
+            self._beside(item, f"may lack number {many} of {item.author}: {who} so, and nobody has it")
+            return
+        self._lost += item.last - item.first + 1
         self._beside(item, f"missed: number {many} of {item.author}: {item.reason}")
 
     def _print_event(self, event: EventView) -> None:

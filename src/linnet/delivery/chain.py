@@ -18,6 +18,7 @@ event is new: an application that is handed too much can see that, one that lack
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from math import inf
 from operator import itemgetter
 
@@ -251,6 +252,20 @@ ChainKey = bytes
 """The ids of author and device, joined."""
 
 
+_MOST_CLAIMS = 8
+"""The most peers whose word on how far a chain goes is remembered."""
+
+
+def agreed_end(claims: Iterable[int]) -> tuple[int, int]:
+    """Return how far a chain goes by the word of at least half of those who say so, and how many they are.
+
+    So one that claims far more than the others is not what a reader is told.
+    """
+    highest = sorted(claims, reverse=True)
+    last = highest[len(highest) // 2]
+    return last, sum(claim >= last for claim in highest)
+
+
 class Chain:
     """The state of one chain, and the units that wait for their turn."""
 
@@ -259,8 +274,10 @@ class Chain:
         "announced",
         "author",
         "base",
+        "claims",
         "device",
         "held",
+        "is_doubted",
         "is_passed",
         "key",
         "moments",
@@ -282,10 +299,14 @@ class Chain:
         """The next number in order."""
         self.announced = -1
         """The highest number that any peer has announced."""
+        self.claims: dict[PeerId, int] | None = None
+        """How far peers say that the chain goes, beyond what was seen; None if nobody does."""
         self.news = 0
         """The number of the latest news that it was part of; see `linnet.streams.announcements`."""
         self.held = False
         """Whether no unit gets its turn yet, since a peer is about to say from where on the chain is due."""
+        self.is_doubted = False
+        """Whether subscriptions were told that peers claim more of it than anybody could show."""
         self.is_passed = False
         """Whether the start of the due part was settled long ago and written down."""
         self.promised = -1
@@ -360,6 +381,7 @@ class Chain:
             raise InvalidEvent(Reason.FORKED_CHAIN, f"{first} does not follow the {first - 1} that was seen")
         floor = self.seen.floor
         lost = self.seen.add(first, last, verified.head)
+        self.is_doubted = False
         if lost is None:
             return None
         # The range that was seen is no loss; the gap before it is, since it counts as seen from now on.
@@ -394,10 +416,23 @@ class Chain:
             self.next = last + 1
         return self._due()
 
+    def note_claim(self, peer: PeerId, last: int) -> None:
+        """Note that a peer says that the chain goes to this number."""
+        if last <= self.seen.last:
+            return
+        if self.claims is None:
+            self.claims = {}
+        if peer in self.claims or len(self.claims) < _MOST_CLAIMS:
+            self.claims[peer] = max(last, self.claims.get(peer, -1))
+
+    def proven_missing(self) -> list[Range]:
+        """Return the ranges that are due and not seen, before an event that was seen."""
+        return self.seen.missing(self.base, self.seen.last)
+
     def forget_hearsay(self) -> Range | None:
         """Stop waiting for events that were announced but never shown to exist; return their range."""
         first, last = max(self.base, self.seen.last + 1), self.announced
-        self.announced = -1
+        self.announced, self.claims = -1, None
         return (first, last) if first <= last else None
 
     def _due(self) -> list[Verified]:

@@ -157,7 +157,7 @@ class GapRepair:
             return False
         repair.out = 0
         if repair.rounds >= self._config.gap_tries:
-            self.lost += _count(chain.missing())
+            self.lost += _count(chain.proven_missing())
             self.forget_chain(key)
             return True
         missing = chain.missing()

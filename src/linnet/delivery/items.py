@@ -13,7 +13,7 @@ from linnet.core.stores import Damage
 from linnet.event.event import Event
 
 
-class Missed(Struct, frozen=True, gc=False):
+class Missed(Struct, frozen=True, gc=False, repr_omit_defaults=True):
     """A range of a chain that nobody could provide; the subscription goes on behind it."""
 
     topic: TopicId
@@ -22,6 +22,9 @@ class Missed(Struct, frozen=True, gc=False):
     first: int
     last: int
     reason: Reason
+    claimed_by: int = 0
+    """The peers by whose word alone these events exist: they may be invented. 0: a later event that the
+    device signed, or the device itself, shows that they do."""
 
 
 def missed_by_damage(damages: Iterable[Damage]) -> tuple[Missed, ...]:

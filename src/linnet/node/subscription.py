@@ -205,7 +205,7 @@ class Subscription(Reader[Item, Subscribed | Reading]):
         self.missed: deque[Missed] = deque(maxlen=MISSED_KEPT)
         """The latest ranges that nobody could provide."""
         self.missed_events = 0
-        """The number of events that nobody could provide."""
+        """The number of events that exist and that nobody could provide."""
         self.caught_up: CaughtUp | None = None
         """Set when all history was handed over."""
 
@@ -249,7 +249,8 @@ class Subscription(Reader[Item, Subscribed | Reading]):
         match item:
             case Missed(first=first, last=last):
                 self.missed.append(item)
-                self.missed_events += last - first + 1
+                if not item.claimed_by:
+                    self.missed_events += last - first + 1
             case CaughtUp():
                 self.caught_up = item
             case Ended():

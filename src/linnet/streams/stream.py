@@ -12,7 +12,7 @@ from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE, LARGEST_COUNT
 from linnet.core.reasons import Reason
-from linnet.delivery.chain import Chain, ChainKey
+from linnet.delivery.chain import Chain, ChainKey, agreed_end
 from linnet.delivery.context import Context
 from linnet.delivery.event_archive import Archive
 from linnet.delivery.flood import Flood, Suppression, unit_bytes, unit_record
@@ -300,6 +300,9 @@ class Stream:
                 )
                 self._out.blame(peer, error.reason)
                 return
+            claimed = self.ingest.chains.get(place.author + place.device)
+            if claimed is not None:
+                claimed.note_claim(peer, place.last)
             self.due.note_answer(peer, place, first_due)
             if place.held:
                 self.gaps.note_holder(peer, place.author + place.device)
@@ -478,27 +481,51 @@ class Stream:
             self.repair_gap(key, now)
 
     def _give_up_hearsay(self, chain: Chain) -> None:
-        """Stop waiting for announced events that nobody could show; tell subscriptions of promised ones."""
+        """Stop waiting for announced events that nobody could show; tell subscriptions of promised ones.
+
+        Peers say that they exist, and may have invented them. Only the device itself is believed.
+        """
+        claims = chain.claims or {}
         hearsay = chain.forget_hearsay()
         if hearsay is None:
             return
         first, last = hearsay
-        self._record_dropped(chain, first, last, Reason.GAP_UNFILLED, "hearsay")
+        claims = {peer: claim for peer, claim in claims.items() if claim >= first}
+        for peer in claims or (None,):
+            self._record_dropped(chain, first, last, Reason.GAP_UNFILLED, "hearsay", peer)
+            if peer is not None:
+                self._out.blame(peer, Reason.GAP_UNFILLED)
         if first > chain.promised:
             return
-        told = Missed(self.topic, chain.author, chain.device, first, last, Reason.GAP_UNFILLED)
+        card = self._context.cards.find(chain.author, chain.device)
+        own_word = None if card is None else claims.get(card.device_key)
+        if own_word is not None:
+            self.gaps.lost += own_word - first + 1
+        elif chain.is_doubted:
+            return  # Subscriptions know that some say so: it is no news that they still do, or say more.
+        last, claimants = (own_word, 0) if own_word is not None else agreed_end(claims.values() or (last,))
+        chain.is_doubted = own_word is None
+        told = Missed(self.topic, chain.author, chain.device, first, last, Reason.GAP_UNFILLED, claimants)
         self.readers.tell_missed(told)
-        if not len(chain.seen):
+        if own_word is not None and not len(chain.seen):
             # Live events may still begin the chain earlier; no subscription is told of the same range twice.
             chain.rebase(last + 1)
             chain.told = last + 1
 
     def _record_dropped(
-        self, chain: Chain, first: int, last: int, reason: Reason, note: str | None = None
+        self,
+        chain: Chain,
+        first: int,
+        last: int,
+        reason: Reason,
+        note: str | None = None,
+        peer: PeerId | None = None,
     ) -> None:
         events = min(last - first + 1, LARGEST_COUNT)
         self._out.record(
-            Record(Kind.DROPPED, self.topic, None, chain.device, first, events, reason=reason, note=note)
+            Record(
+                Kind.DROPPED, self.topic, None, chain.device, first, events, peer, reason=reason, note=note
+            )
         )
 
     def _give_up(self, chain: Chain, ranges: list[tuple[int, int]], reason: Reason, now: float) -> None:
