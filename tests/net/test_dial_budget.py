@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import cast
 
 import pytest
+from tests.net.live import named_key
 
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
@@ -15,6 +16,9 @@ from linnet.net.config import NetConfig
 from linnet.net.dial_budget import _REMEMBERED, DialBudget, Turn
 from linnet.net.dialer import Dialer
 from linnet.net.failure import LinkFailure, WrongKey
+from linnet.net.link import Link
+from linnet.net.link_table import LinkTable, LinkTableOwner
+from linnet.net.local_keys import LocalKeys
 from linnet.net.probes import may_lead_inside
 from linnet.net.transport import Connection, TransportListener
 
@@ -242,3 +246,23 @@ async def test_a_name_is_looked_up_once_for_many_keys() -> None:
     for number in range(1, 10):
         await reached(dialer, number, name)
     assert streets.looked_up == [name]
+
+
+class Outside:
+    """A link to somebody outside, as far as dialling looks at it."""
+
+    class connection:
+        remote_address = "203.0.115.7:4001"
+
+
+async def test_for_peers_outside_a_node_dials_nothing_on_its_own_machine_unless_its_user_says_so() -> None:
+    streets, own = Streets({}), named_key("ann")
+    table = LinkTable(own, cast("LinkTableOwner", None), [streets], NetConfig(), LocalKeys(own))
+    table._links[key(1)] = cast("Link", Outside())
+    place = "tls://127.0.0.1:22"
+    with pytest.raises(LinkFailure, match="not tried for others"):
+        await table._reach(key(2), (place,), is_ours=False)
+    assert streets.knocked == []
+    with pytest.raises(LinkFailure, match="nobody lives here"):
+        await table._reach(key(2), (place,), is_ours=True)
+    assert streets.knocked == [place]
