@@ -74,13 +74,15 @@ class Network(Engine[Host]):
         dialable: bool = True,
         deliver: DeliverTo | None = None,
         store: Durable | None = None,
+        prefix: str | None = None,
     ) -> None:
         """Add a node. Its region is one of the latency table, the first if none is given.
 
-        If the machine's store is given, `AfterCommit` commits it, and a crash rolls back the rest.
+        If the machine's store is given, `AfterCommit` commits it, and a crash rolls back the rest. `prefix` is
+        the network that its address is in (`LinkUp.network`).
         """
         luck = named_luck(self.seed, f"links/{peer.hex()}")
-        settings = HostSettings(dialable, deliver, store)
+        settings = HostSettings(dialable, deliver, store, prefix)
         self._add(Host(peer, machine, self.table.regions[0] if region is None else region, luck, settings))
 
     def machine(self, peer: PeerId) -> NodeMachine:
@@ -105,7 +107,7 @@ class Network(Engine[Host]):
         old = self._hosts[peer]
         if old.alive:
             raise ValueError("the node is still up")
-        settings = HostSettings(old.dialable, old.deliver, old.store)
+        settings = HostSettings(old.dialable, old.deliver, old.store, old.prefix)
         host = Host(peer, machine, old.region, old.luck, settings)
         host.side, host.address = old.side, old.address
         self._hosts[peer] = host

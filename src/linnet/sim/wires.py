@@ -47,12 +47,14 @@ class HostSettings(NamedTuple):
     dialable: bool
     deliver: DeliverTo | None
     store: Durable | None
+    prefix: str | None = None
+    """The network that its address is in, as others see it; None: it counts for nobody but itself."""
 
 
 class Host(Endpoint):
     """A whole node in the simulation."""
 
-    __slots__ = ("address", "committed_at", "deliver", "dialable", "luck", "machine", "store")
+    __slots__ = ("address", "committed_at", "deliver", "dialable", "luck", "machine", "prefix", "store")
 
     lanes: dict[PeerId, Lane]
 
@@ -61,7 +63,7 @@ class Host(Endpoint):
     ) -> None:
         super().__init__(peer, machine, region)
         self.machine = machine
-        self.dialable, self.deliver, self.store = settings
+        self.dialable, self.deliver, self.store, self.prefix = settings
         self.luck = luck
         """The generator for jitter, loss and commits of this node alone."""
         self.address: str | None = None
@@ -251,7 +253,7 @@ class Wires:
 
     def _up(self, host: Host, other: Host, dialed: bool) -> None:
         self._write(host.peer, Record(Kind.LINK_UP, peer=other.peer), self._clock.now)
-        self.inbox.append((host, LinkUp(other.peer, other.machine.hello, dialed, None)))
+        self.inbox.append((host, LinkUp(other.peer, other.machine.hello, dialed, other.prefix)))
 
     def _refusal(self, host: Host, target: Host, hints: tuple[str, ...] | None) -> Reason | None:
         is_local = _is_local(hints) and self.share_lan(host.peer, target.peer)

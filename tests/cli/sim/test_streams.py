@@ -9,6 +9,10 @@ from pathlib import Path
 import pyarrow.parquet as parquet  # type: ignore[import-untyped]
 from tests.cli.shell import Linnet
 
+from linnet.cli.sim.streams import AttackKind, JoinOrder
+from linnet.sim.attacks.conduct import Conduct
+from linnet.sim.attacks.silent_streams import Order
+
 WORDS = ("sim", "streams", "--nodes", "12", "--messages", "6", "--seed", "3")
 
 
@@ -58,3 +62,23 @@ def test_wrong_input_is_told_in_a_line(shell: Linnet, tmp_path: Path) -> None:
     shell.fails(2, "sim", "streams", "--control", "none")
     assert "cannot be written" in shell.fails(1, *WORDS, "--trace", str(tmp_path / "no" / "where.parquet"))
     assert "neither aws, nor constant:MS" in shell.fails(2, *WORDS, "--latency", "martian")
+
+
+ATTACK = ("sim", "streams", "--nodes", "8", "--messages", "5", "--attack", "silent", "--share", "0.5")
+
+
+def test_an_attack_is_measured_beside_the_same_run_without_it(shell: Linnet) -> None:
+    found = shell.json(*ATTACK, "--order", "before", "--seed", "2")
+    assert found["order"] == "before"
+    assert found["attackers"] == 8
+    figures = found["figures"]
+    assert (figures["attack"], figures["share"]) == ("silent", 0.5)
+    assert figures["honest_due"] == figures["delivered_without"] == 5 * 7
+    said = shell.ok(*ATTACK, "--crowding", "--networks", "2")
+    assert "readers that lack events" in said
+    assert "there are 8 honest nodes" in shell.fails(2, *ATTACK, "--publishers", "9")
+
+
+def test_the_command_knows_all_ways_to_behave() -> None:
+    assert [each.value for each in AttackKind] == [each.value for each in Conduct]
+    assert [each.value for each in JoinOrder] == [each.value for each in Order]

@@ -14,6 +14,7 @@ from linnet.cli.output import progress_bar, say_json, say_table
 from linnet.cli.sim.runner import LatencyOption, RunOptions, SeedOption, show_outcome, simulation
 
 if TYPE_CHECKING:
+    from linnet.sim.attacks.silent_streams import StreamAttackReport
     from linnet.sim.streams.course import MassJoin, StreamReport
 
 
@@ -63,14 +64,61 @@ class StreamOptions(Options):
     ] = 0.0
 
 
+class AttackKind(StrEnum):
+    """The ways in which nodes behave that are not like the others (`linnet.sim.attacks.conduct.Conduct`)."""
+
+    SILENT = "silent"
+    MUTE = "mute"
+    SLEEPER = "sleeper"
+    SELECTIVE = "selective"
+    SLOW = "slow"
+    SLEEPY = "sleepy"
+    LOSSY = "lossy"
+
+
+class JoinOrder(StrEnum):
+    """When attackers join."""
+
+    BEFORE = "before"
+    AFTER = "after"
+    AMONG = "among"
+
+
+@dataclass(frozen=True)
+class AttackOptions(Options):
+    """Nodes of the stream that behave otherwise."""
+
+    attack: Annotated[
+        AttackKind | None,
+        typer.Option(
+            help="Add nodes to the stream that forward nothing (silent, mute), nothing later (sleeper), or "
+            "to some only (selective); or let honest nodes be slow, sleepy or lossy. Of the other options "
+            "--nodes (the honest ones), --degree, --messages, --gap, --latency and --seed count then.",
+        ),
+    ] = None
+    share: Annotated[
+        float,
+        typer.Option(min=0.0, max=0.95, help="Share of all nodes that attack, or of honest ones in trouble."),
+    ] = 0.5
+    order: Annotated[JoinOrder, typer.Option(help="When attackers join.")] = JoinOrder.AFTER
+    publishers: Annotated[int, typer.Option(min=1, help="With --attack: honest nodes that publish.")] = 1
+    networks: Annotated[
+        int, typer.Option(min=0, help="Networks that attackers come from; 0: each from its own.")
+    ] = 0
+    crowding: Annotated[
+        bool, typer.Option("--crowding", help="Attackers claim that links among themselves fail.")
+    ] = False
+
+
 @with_examples(
     "linnet sim streams --nodes 256 --messages 50 --seed 1",
     "linnet sim streams --nodes 2048 --control counter --latency aws --json",
     "linnet sim streams --nodes 64 --loss 0.01 --storage 2 --trace run.parquet",
     "linnet sim streams --nodes 512 --near",
     "linnet sim streams --nemesis all --seed 7",
+    "linnet sim streams --nodes 24 --attack silent --share 0.5 --order before",
 )
-def streams(options: StreamOptions, run: RunOptions) -> None:
+def streams(options: StreamOptions, attack: AttackOptions, run: RunOptions) -> None:
     """Run a stream over a simulated network: the shipped node, a virtual clock, seeded links.
 
     Nodes join, the tracker builds the overlay, events are flooded, and the delays are held against
@@ -78,6 +126,9 @@ def streams(options: StreamOptions, run: RunOptions) -> None:
     """
     if run.nemesis is not None:
         run.run_nemesis(run.nemesis, "streams", options.seed)
+        return
+    if attack.attack is not None:
+        _run_attack(options, attack, attack.attack, run)
         return
     with simulation():
         from linnet.overlay.config import Control
@@ -88,6 +139,57 @@ def streams(options: StreamOptions, run: RunOptions) -> None:
         scenario = StreamScenario(**vars(options) | {"control": control, "join": join})
         report = run.run_scenario(run_streams, scenario)
     show_outcome(report, _rows(report), run.as_json, True, ())
+
+
+def _run_attack(options: StreamOptions, attack: AttackOptions, kind: AttackKind, run: RunOptions) -> None:
+    if attack.publishers > options.nodes:
+        raise Failure(
+            f"--publishers {attack.publishers}: there are {options.nodes} honest nodes", ExitCode.USAGE
+        )
+    with simulation():
+        from linnet.sim.attacks.conduct import Conduct
+        from linnet.sim.attacks.silent_streams import Order, StreamAttack, run_stream_attack
+
+        scenario = StreamAttack(
+            conduct=Conduct(kind.value),
+            share=attack.share,
+            order=Order(attack.order.value),
+            honest=options.nodes,
+            publishers=attack.publishers,
+            messages=options.messages,
+            gap=options.gap,
+            networks=attack.networks,
+            crowding=attack.crowding,
+            degree=options.degree,
+            latency=options.latency,
+            seed=options.seed,
+        )
+        report = run.run_scenario(run_stream_attack, scenario)
+    show_outcome(report, _attack_rows(report), run.as_json, True, ())
+
+
+def _attack_rows(report: StreamAttackReport) -> list[tuple[str, object]]:
+    figures = report.figures
+    return [
+        ("readers", report.readers),
+        ("attackers", report.attackers),
+        ("deliveries due", figures.honest_due),
+        ("of these in time", figures.delivered),
+        ("the same without the attack", figures.delivered_without),
+        ("slowest delivery, s", figures.worst_seconds),
+        ("readers that lack events", report.cut_off),
+        ("readers that got nothing", report.got_nothing),
+        ("of the lacking ones told", report.cut_off_told),
+        ("first told after, s", figures.told_after_seconds),
+        ("attackers blamed", report.hostile_blamed),
+        ("honest nodes blamed", report.honest_blamed),
+        ("bytes of the attackers", figures.attacker_bytes),
+        ("bytes of the honest nodes", figures.honest_bytes),
+        ("the same without the attack", report.honest_bytes_without),
+        ("virtual time, s", report.virtual_seconds),
+        ("wall-clock time, s", report.wall_seconds),
+        ("trace_sha256", report.trace_sha256),
+    ]
 
 
 def _join_seconds(text: str) -> float:
