@@ -11,55 +11,38 @@ node is blamed for what it cannot help.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from enum import StrEnum
 
 from msgspec import Struct
 
-from linnet.core.effects import Deliver
-from linnet.core.ids import Contact, EventId, PeerId
-from linnet.core.reasons import Reason
-from linnet.event.event import Event
+from linnet.core.ids import PeerId
 from linnet.overlay.config import DEFAULT_DEGREE
 from linnet.peer.config import Identity, PeerConfig
-from linnet.peer.interface import Handed, Start
 from linnet.peer.peer import Peer
 from linnet.sim.attacks.conduct import Conduct, SendingNode, trouble, withhold
 from linnet.sim.attacks.figures import AttackFigures
+from linnet.sim.attacks.stream_nodes import (
+    HINTS,
+    PATIENCE,
+    STREAM,
+    Notices,
+    StreamNodes,
+    blames_a_peer,
+    measure_attack,
+    tells_of_a_loss,
+)
 from linnet.sim.clock import START
-from linnet.sim.links import LinkModel, named_latency
-from linnet.sim.network import Network
 from linnet.sim.report import Progress, RunReport, tell_nobody
-from linnet.sim.seeded_random import named_luck, seeded_identity
-from linnet.sim.signature_cache import RememberingCardCheck, RememberingVerifier
+from linnet.sim.seeded_random import named_luck
 from linnet.sim.streams.course import HashedTrace
-from linnet.store.memory import MemoryStore
-from linnet.streams.commands import Publish, Subscribe
 from linnet.streams.config import StreamOptions
 from linnet.trace.columns import ColumnTrace
-from linnet.trace.records import Kind, NullTrace, Record, TraceSink
+from linnet.trace.records import TraceSink
 
-STREAM = "simulation"
-HINTS = ("sim://node",)
-_SUBSCRIPTION = 1
 _FIRST_JOIN = 1.0
 """Virtual second of the first join; the tracker starts before."""
-
-Notices = Callable[[Record], bool]
-"""Tells whether a record is of a certain kind."""
-
-BLAMES = (Reason.FORGING, Reason.FLOODING, Reason.REPLAYING)
-"""The reasons of records that blame the peer that they name."""
-
-
-def tells_of_a_loss(record: Record) -> bool:
-    """Return whether the reader of whom this record is was told that it may lack events."""
-    return record.reason is Reason.GAP_UNFILLED
-
-
-def blames_a_peer(record: Record) -> bool:
-    """Return whether a record blames the peer that it names."""
-    return record.reason in BLAMES and record.peer is not None
+_STEPS = 20
+"""Parts in which a run tells how far it is."""
 
 
 class Order(StrEnum):
@@ -100,7 +83,7 @@ class StreamAttack(Struct, frozen=True):
     """Seconds between joins."""
     settle: float = 20.0
     """Seconds after the joins of one group, before the other joins, and before the first event."""
-    patience: float = 30.0
+    patience: float = PATIENCE
     """Seconds in which an event is due at a reader; the run ends so long after the last event."""
 
     @property
@@ -114,84 +97,38 @@ class StreamAttack(Struct, frozen=True):
         return 0 if self.conduct.is_hostile else round(self.honest * self.share)
 
 
-class Witness:
-    """Passes records on to a trace, and notes what honest nodes published, were told and blamed."""
-
-    def __init__(self, trace: TraceSink, told: Notices, blames: Notices) -> None:
-        self._pass_on = trace.write
-        self.close = trace.close
-        self._tells = told
-        self._blames = blames
-        self.honest: dict[PeerId, None] = {}
-        self.published: dict[EventId, tuple[PeerId, float]] = {}
-        self.delivered: dict[tuple[EventId, PeerId], float] = {}
-        """When the application of a node was first handed an event."""
-        self.told: dict[PeerId, list[float]] = {}
-        """When nodes were told that they may lack events."""
-        self.blamed: dict[PeerId, int] = {}
-        """How often honest nodes blamed whom."""
-
-    def write(self, node: PeerId, record: Record, now: float) -> None:
-        """Handle a record, see `TraceSink.write`."""
-        self._pass_on(node, record, now)
-        if node not in self.honest:
-            return
-        if record.kind is Kind.PUBLISHED and record.event is not None:
-            self.published[record.event] = (node, now)
-        elif self._tells(record):
-            self.told.setdefault(node, []).append(now)
-        if record.peer is not None and self._blames(record):
-            self.blamed[record.peer] = self.blamed.get(record.peer, 0) + 1
-
-    def deliver(self, node: PeerId, effect: Deliver[Handed], now: float) -> None:
-        """Note the events that an application is handed."""
-        for item in effect.items:
-            if isinstance(item, Event):
-                self.delivered.setdefault((item.id, node), now)
-
-
-class AttackedStream:
+class AttackedStream(StreamNodes):
     """The world of one scenario: a tracker, the honest nodes, and the others."""
 
     def __init__(
         self,
         scenario: StreamAttack,
-        trace: TraceSink,
-        told: Notices,
-        blames: Notices,
+        trace: TraceSink | None = None,
+        told: Notices = tells_of_a_loss,
+        blames: Notices = blames_a_peer,
+        *,
         is_attacked: bool = True,
     ) -> None:
+        super().__init__(scenario.seed, trace, latency=scenario.latency, told=told, blames=blames)
         self.scenario = scenario
-        self.witness = Witness(trace, told, blames)
-        self.network = Network(scenario.seed, LinkModel(named_latency(scenario.latency)), self.witness)
-        self._verifier = RememberingVerifier()
-        self._card_check = RememberingCardCheck()
-        self._regions = named_luck(scenario.seed, "places")
-        self._stores: dict[PeerId, MemoryStore] = {}
-        self._tracker = self._identity("tracker")
-        self.nodes: dict[PeerId, SendingNode] = {}
-        """Every node but the tracker, with the count of its bytes."""
+        tracker = self.identity("tracker")
+        self._trackers = (self.contact(tracker),)
+        self.add(tracker, SendingNode(self._machine(tracker, is_tracker=True)), "tracker")
+        self.start(tracker, 0.0)
         attackers = scenario.attackers if is_attacked else 0
-        self.honest = [self._identity(f"node {number}") for number in range(scenario.honest)]
-        self.hostile = [self._identity(f"attacker {number}") for number in range(attackers)]
-        self.witness.honest.update((each.peer, None) for each in self.honest)
-        joins = self._joins()
-        end = max(joins.values())
-        self.first_event = end + scenario.settle
+        honest = [self.identity(f"node {number}") for number in range(scenario.honest)]
+        hostile = [self.identity(f"attacker {number}") for number in range(attackers)]
+        joins = self._joins(honest, hostile)
+        self.first_event = max(joins.values()) + scenario.settle
         """Virtual second of the first event."""
-        self._make(is_attacked)
-        self.network.ask(self._tracker.peer, Start(), at=0.0)
-        for peer, at in joins.items():
-            self.network.ask(peer, Start(), at=at)
-            self.network.ask(peer, Subscribe(_SUBSCRIPTION, STREAM, None), at=at)
+        self._add_honest(honest, scenario.troubled if is_attacked else 0)
+        self._add_hostile(hostile)
+        for each in (*honest, *hostile):
+            self.join(each, joins[each.peer])
 
-    def _identity(self, name: str) -> Identity:
-        return seeded_identity(self.scenario.seed, name, START)
-
-    def _joins(self) -> dict[PeerId, float]:
+    def _joins(self, honest: list[Identity], hostile: list[Identity]) -> dict[PeerId, float]:
         """Return when each node joins; honest ones join in the same order with attackers and without."""
         scenario = self.scenario
-        honest, hostile = [each.peer for each in self.honest], [each.peer for each in self.hostile]
         if scenario.order is Order.AMONG:
             groups = [honest + hostile]
             named_luck(scenario.seed, "joins").shuffle(groups[0])
@@ -201,58 +138,48 @@ class AttackedStream:
         at = _FIRST_JOIN
         for number, group in enumerate(each for each in groups if each):
             at += scenario.settle if number else 0.0
-            for peer in group:
-                joins[peer] = at
+            for identity in group:
+                joins[identity.peer] = at
                 at += scenario.join
         return joins
 
-    def _make(self, is_attacked: bool) -> None:
+    def _add_honest(self, honest: list[Identity], troubled: int) -> None:
+        seed = self.scenario.seed
+        unlucky = named_luck(seed, "troubled").sample(range(len(honest)), troubled)
+        for number, each in enumerate(honest):
+            machine = self._machine(each)
+            node = SendingNode(machine)
+            if number in unlucky:
+                node = trouble(self.scenario.conduct, machine, named_luck(seed, f"trouble {number}"))
+            self.add_honest(each, node)
+
+    def _add_hostile(self, hostile: list[Identity]) -> None:
         scenario = self.scenario
-        seed = scenario.seed
-        luck = named_luck(seed, "roles")
-        favoured = luck.sample(
-            [each.peer for each in self.honest], round(scenario.honest * scenario.favoured)
-        )
+        keys = dict.fromkeys(each.peer for each in hostile)
+        luck = named_luck(scenario.seed, "favoured")
+        favoured = luck.sample(list(self.witness.honest), round(scenario.honest * scenario.favoured))
         silent_from = START + self.first_event + scenario.awake
-        troubled = luck.sample(range(scenario.honest), scenario.troubled if is_attacked else 0)
-        self._add(self._tracker, "tracker", SendingNode(self._peer(self._tracker)))
-        for number, each in enumerate(self.honest):
-            node: SendingNode = SendingNode(self._peer(each))
-            if number in troubled:
-                node = trouble(scenario.conduct, self._peer(each), named_luck(seed, f"trouble {number}"))
-            self.nodes[each.peer] = node
-            self._add(each, f"honest {number}", node)
-        hostile = dict.fromkeys(each.peer for each in self.hostile)
-        served = dict.fromkeys(favoured) | hostile
-        fellows = hostile if scenario.crowding else {}
-        for number, each in enumerate(self.hostile):
-            node = withhold(scenario.conduct, self._peer(each), served, silent_from, fellows)
-            self.nodes[each.peer] = node
-            origin = number % scenario.networks if scenario.networks else number
-            self._add(each, f"hostile {origin}", node)
+        fellows = keys if scenario.crowding else {}
+        for each in hostile:
+            machine = self._machine(each)
+            served = dict.fromkeys(favoured) | keys
+            node = withhold(scenario.conduct, machine, served, silent_from, fellows)
+            self.add_hostile(each, node, scenario.networks)
 
-    def _add(self, identity: Identity, prefix: str, node: SendingNode) -> None:
-        region = self._regions.choice(self.network.table.regions)
-        self.network.add(
-            identity.peer,
-            node,
-            region=region,
-            deliver=self.witness.deliver if identity.peer in self.witness.honest else None,
-            store=self._stores[identity.peer],
-            prefix=prefix,
-        )
-
-    def _peer(self, identity: Identity) -> Peer:
-        is_tracker = identity is self._tracker
+    def _machine(self, identity: Identity, *, is_tracker: bool = False) -> Peer:
         config = PeerConfig(
             listens=HINTS,
-            trackers=(Contact(self._tracker.peer, HINTS),),
+            trackers=self._trackers,
             is_tracker=is_tracker,
             streams={STREAM: StreamOptions(self.scenario.degree)},
         )
-        luck = named_luck(self.scenario.seed, identity.card.label)
-        store = self._stores[identity.peer] = MemoryStore()
-        return Peer(config, identity, store, luck, self._verifier, self._card_check)
+        return self.machine(identity, config)
+
+    @property
+    def first_lie(self) -> float:
+        """Virtual second from which attackers keep events to themselves."""
+        is_asleep = self.scenario.conduct is Conduct.SLEEPER
+        return self.first_event + (self.scenario.awake if is_asleep else 0.0)
 
     def run(self, progress: Progress = tell_nobody) -> None:
         """Let all events be published, and time pass until the last one is due."""
@@ -260,37 +187,11 @@ class AttackedStream:
         publishers = named_luck(scenario.seed, "publishers").sample(self.honest, scenario.publishers)
         for number in range(scenario.messages):
             at = self.first_event + number * scenario.gap
-            body = b"event %d" % number
-            self.network.ask(publishers[number % scenario.publishers].peer, Publish(STREAM, (body,)), at=at)
+            self.publish(publishers[number % scenario.publishers], number, at)
         end = self.first_event + (scenario.messages - 1) * scenario.gap + scenario.patience
-        steps = 20
-        for step in range(1, steps + 1):
-            self.network.run(end * step / steps)
-            progress(step / steps, "events are published")
-
-    def sent_by(self, identities: list[Identity]) -> int:
-        """Return the bytes that these nodes sent."""
-        return sum(self.nodes[each.peer].bytes for each in identities)
-
-    def delays(self) -> list[float | None]:
-        """Return the seconds of each due delivery; None: it did not come."""
-        witness = self.witness
-        return [
-            None if (at := witness.delivered.get((event, each.peer))) is None else at - published
-            for event, (publisher, published) in witness.published.items()
-            for each in self.honest
-            if each.peer != publisher
-        ]
-
-    def lacking(self) -> dict[PeerId, float]:
-        """Return the readers that did not get some event in time, with the second of the first of those."""
-        witness, lacking = self.witness, dict[PeerId, float]()
-        for event, (publisher, published) in witness.published.items():
-            for each in self.honest:
-                at = witness.delivered.get((event, each.peer))
-                if each.peer != publisher and (at is None or at - published > self.scenario.patience):
-                    lacking.setdefault(each.peer, published)
-        return lacking
+        for step in range(1, _STEPS + 1):
+            self.network.run(end * step / _STEPS)
+            progress(step / _STEPS, "events are published")
 
 
 class StreamAttackReport(RunReport, frozen=True, eq=False):
@@ -333,9 +234,9 @@ def run_stream_attack(
     kept = ColumnTrace() if trace is None else trace
     world = AttackedStream(scenario, kept, told, blames)
     world.run(lambda done, what: progress(0.7 * done, what))
-    calm = AttackedStream(scenario, NullTrace(), told, blames, is_attacked=False)
+    calm = AttackedStream(scenario, None, told, blames, is_attacked=False)
     calm.run(lambda done, what: progress(0.7 + 0.3 * done, "the same without the attack"))
-    witness, lacking = world.witness, world.lacking()
+    witness, lacking = world.witness, world.lacking(scenario.patience)
     notices = {
         peer: min((at for at in witness.told.get(peer, ()) if at >= since), default=None)
         for peer, since in lacking.items()
@@ -344,7 +245,9 @@ def run_stream_attack(
     reached = {peer for _, peer in witness.delivered}
     publishers = {publisher for publisher, _ in witness.published.values()}
     return StreamAttackReport(
-        figures=_figures(world, calm),
+        figures=measure_attack(
+            scenario.conduct.value, scenario.share, world, calm, world.first_lie, scenario.patience
+        ),
         order=scenario.order,
         readers=sum(each.peer not in publishers or len(publishers) > 1 for each in world.honest),
         attackers=scenario.attackers,
@@ -359,28 +262,3 @@ def run_stream_attack(
         trace_sha256=kept.sha256(),
         wall_seconds=time.perf_counter() - began,
     )
-
-
-def _figures(world: AttackedStream, calm: AttackedStream) -> AttackFigures:
-    scenario, witness = world.scenario, world.witness
-    delays = world.delays()
-    came = [delay for delay in delays if delay is not None]
-    first_lie = START + world.first_event
-    if scenario.conduct is Conduct.SLEEPER:
-        first_lie += scenario.awake
-    told = [at for times in witness.told.values() for at in times if at >= first_lie]
-    return AttackFigures(
-        attack=scenario.conduct.value,
-        share=scenario.share,
-        honest_due=len(delays),
-        delivered=_in_time(delays, scenario.patience),
-        delivered_without=_in_time(calm.delays(), scenario.patience),
-        worst_seconds=max(came, default=0.0),
-        told_after_seconds=min(told) - first_lie if told else None,
-        attacker_bytes=world.sent_by(world.hostile),
-        honest_bytes=world.sent_by(world.honest),
-    )
-
-
-def _in_time(delays: list[float | None], patience: float) -> int:
-    return sum(delay is not None and delay <= patience for delay in delays)
