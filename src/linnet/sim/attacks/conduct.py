@@ -68,6 +68,8 @@ class SendingNode:
         self._machine = machine
         self.bytes = 0
         """The bytes of all messages that it sent."""
+        self.inputs = 0
+        """The inputs that it handled: the work that others make it do."""
 
     @property
     def hello(self) -> Hello:
@@ -76,6 +78,7 @@ class SendingNode:
 
     def handle(self, event: Input, now: float) -> list[Effect]:
         """See `NodeMachine.handle`."""
+        self.inputs += 1
         return self._sent(self._machine.handle(event, now), now)
 
     def choose_message(self, peer: PeerId, message: Message, now: float) -> Message | None:

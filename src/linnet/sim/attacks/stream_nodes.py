@@ -61,6 +61,8 @@ class Witness:
         self._tells = told
         self._blames = blames
         self.honest: dict[PeerId, None] = {}
+        self.records = 0
+        """The records of honest nodes."""
         self.published: dict[EventId, tuple[PeerId, float]] = {}
         self.delivered: dict[tuple[EventId, PeerId], float] = {}
         """When the application of a node was first handed an event."""
@@ -76,6 +78,7 @@ class Witness:
         self._pass_on(node, record, now)
         if node not in self.honest:
             return
+        self.records += 1
         if record.kind is Kind.PUBLISHED and record.event is not None:
             self.published[record.event] = (node, now)
         elif self._tells(record):
