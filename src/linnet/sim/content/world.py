@@ -25,7 +25,7 @@ from linnet.machine.part import on_notice
 from linnet.overlay.kademlia.routing_table import NodeId
 from linnet.overlay.kademlia.value_records import NodesFound, SeekNodes
 from linnet.peer.config import Identity, PeerConfig
-from linnet.peer.interface import Handed, Start
+from linnet.peer.interface import Handed, NodeMachine, Start
 from linnet.peer.peer import Peer
 from linnet.sim.clock import START
 from linnet.sim.links import LinkModel, named_latency
@@ -164,7 +164,7 @@ class ContentWorld:
             self.network.add(identity.peer, machine, deliver=self._deliver, store=store)
             self.network.ask(identity.peer, Start())
 
-    def _machine(self, name: str) -> Peer:
+    def _machine(self, name: str) -> NodeMachine:
         identity = self.identities[name]
         machine = Peer(
             self._config_of(name),
