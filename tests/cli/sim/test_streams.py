@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import pyarrow.parquet as parquet  # type: ignore[import-untyped]
+import pytest
 from tests.cli.shell import Linnet
 
-from linnet.cli.sim.streams import AttackKind, JoinOrder
+from linnet.cli.sim.streams import SHARED, JoinOrder
+from linnet.sim.attacks.catalogue import ATTACKS
 from linnet.sim.attacks.conduct import Conduct
 from linnet.sim.attacks.silent_streams import Order
 
@@ -76,9 +78,29 @@ def test_an_attack_is_measured_beside_the_same_run_without_it(shell: Linnet) -> 
     assert figures["honest_due"] == figures["delivered_without"] == 5 * 7
     said = shell.ok(*ATTACK, "--crowding", "--networks", "2")
     assert "readers that lack events" in said
+    assert "0.95 at most" in shell.fails(2, *ATTACK[:-1], "1.0")
     assert "there are 8 honest nodes" in shell.fails(2, *ATTACK, "--publishers", "9")
 
 
 def test_the_command_knows_all_ways_to_behave() -> None:
-    assert [each.value for each in AttackKind] == [each.value for each in Conduct]
+    assert list(SHARED) == [each.value for each in Conduct]
     assert [each.value for each in JoinOrder] == [each.value for each in Order]
+
+
+@pytest.mark.parametrize(
+    ("way", "name", "share"),
+    [("streams", "isolate", 1.0), ("content", "nodes", 0.1), ("places", "keepers", 0.25)],
+)
+def test_attacks_are_run_by_name(shell: Linnet, way: str, name: str, share: float) -> None:
+    found = shell.json("sim", way, "--attack", name, "--seed", "2")
+    assert found["share"] == share
+    assert found["delivered_without"] == found["honest_due"] > 0
+    said = shell.fails(2, "sim", way, "--attack", "nothing")
+    assert all(attack.name in said for attack in ATTACKS if attack.way == way)
+    assert all(attack.name not in said for attack in ATTACKS if attack.way != way)
+
+
+def test_somebody_must_be_honest(shell: Linnet) -> None:
+    assert "somebody who is honest" in shell.fails(
+        2, "sim", "streams", "--attack", "empty-storage", "--share", "1"
+    )

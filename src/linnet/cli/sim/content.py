@@ -9,6 +9,7 @@ import typer
 
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.options import Options, with_examples
+from linnet.cli.sim.attacks import AttackOptions, show_attack
 from linnet.cli.sim.runner import LatencyOption, RunOptions, SeedOption, show_outcome, simulation
 
 if TYPE_CHECKING:
@@ -62,8 +63,9 @@ class ContentOptions(Options):
     "linnet sim content --nodes 250 --contacts 8 --no-confirm",
     "linnet sim content --scenario fault --backups 3 --crashes 3 --place 20",
     "linnet sim content --nemesis all --seed 7",
+    "linnet sim content --attack rendezvous --share 0.05",
 )
-def content(options: ContentOptions, run: RunOptions) -> None:
+def content(options: ContentOptions, attack: AttackOptions, run: RunOptions) -> None:
     """Run ScoutSubs or FastDelivery over a simulated network: shipped nodes, a virtual clock, seeded links.
 
     Nodes subscribe by predicates and publish events with attributes (Agostinho 2021, chapter 5); all
@@ -77,6 +79,9 @@ def content(options: ContentOptions, run: RunOptions) -> None:
         raise Failure(f"--scenario {options.course}: one of {', '.join(_SCENARIOS)}", ExitCode.USAGE)
     if run.nemesis is not None:
         run.run_nemesis(run.nemesis, "content", options.seed)
+        return
+    if attack.attack is not None:
+        show_attack("content", attack.attack, attack.share, options.seed, run.as_json)
         return
     with simulation():
         from linnet.sim.content.scenario import ContentScenario, Course, Variant, run_content

@@ -9,6 +9,7 @@ import typer
 
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.options import Options, with_examples
+from linnet.cli.sim.attacks import AttackOptions, show_attack
 from linnet.cli.sim.runner import LatencyOption, RunOptions, SeedOption, show_outcome, simulation
 
 if TYPE_CHECKING:
@@ -52,8 +53,9 @@ class PlaceOptions(Options):
     "linnet sim places --guests 50 --policy private --churn 0.2",
     "linnet sim places --guests 30 --fanout 3 --churn 0.5 --trace run.parquet",
     "linnet sim places --nemesis all --seed 7",
+    "linnet sim places --attack keepers --share 0.5",
 )
-def places(options: PlaceOptions, run: RunOptions) -> None:
+def places(options: PlaceOptions, attack: AttackOptions, run: RunOptions) -> None:
     """Run a place over a simulated network: the shipped node, a virtual clock, seeded links.
 
     The host announces and changes state; guests relay to each other. At the end a judge that knows all
@@ -62,6 +64,9 @@ def places(options: PlaceOptions, run: RunOptions) -> None:
     """
     if run.nemesis is not None:
         run.run_nemesis(run.nemesis, "places", options.seed)
+        return
+    if attack.attack is not None:
+        show_attack("places", attack.attack, attack.share, options.seed, run.as_json)
         return
     with simulation():
         from linnet.places.deed import Policy

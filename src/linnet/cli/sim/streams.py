@@ -11,6 +11,7 @@ import typer
 from linnet.cli.exits import ExitCode, Failure
 from linnet.cli.options import JsonOption, Options, with_examples
 from linnet.cli.output import progress_bar, say_json, say_table
+from linnet.cli.sim.attacks import ShareOption, rows_of, show_attack
 from linnet.cli.sim.runner import LatencyOption, RunOptions, SeedOption, show_outcome, simulation
 
 if TYPE_CHECKING:
@@ -64,16 +65,10 @@ class StreamOptions(Options):
     ] = 0.0
 
 
-class AttackKind(StrEnum):
-    """The ways in which nodes behave that are not like the others (`linnet.sim.attacks.conduct.Conduct`)."""
-
-    SILENT = "silent"
-    MUTE = "mute"
-    SLEEPER = "sleeper"
-    SELECTIVE = "selective"
-    SLOW = "slow"
-    SLEEPY = "sleepy"
-    LOSSY = "lossy"
+_MOST = 0.95
+"""The largest share of nodes that do not behave as the others."""
+SHARED = ("silent", "mute", "sleeper", "selective", "slow", "sleepy", "lossy")
+"""The ways in which nodes behave for which the other options count (`linnet.sim.attacks.conduct.Conduct`)."""
 
 
 class JoinOrder(StrEnum):
@@ -85,21 +80,20 @@ class JoinOrder(StrEnum):
 
 
 @dataclass(frozen=True)
-class AttackOptions(Options):
+class StreamAttackOptions(Options):
     """Nodes of the stream that behave otherwise."""
 
     attack: Annotated[
-        AttackKind | None,
+        str | None,
         typer.Option(
-            help="Add nodes to the stream that forward nothing (silent, mute), nothing later (sleeper), or "
-            "to some only (selective); or let honest nodes be slow, sleepy or lossy. Of the other options "
-            "--nodes (the honest ones), --degree, --messages, --gap, --latency and --seed count then.",
+            metavar="NAME",
+            help="Measure an attack beside the same run without it. Neighbours that forward nothing: silent, "
+            "mute, sleeper (later), selective (to some); honest ones in trouble: slow, sleepy, lossy. Of the "
+            "other options --nodes (the honest ones), --degree, --messages, --gap, --latency and --seed "
+            "count then. For other attacks (a wrong name lists them) only --share and --seed.",
         ),
     ] = None
-    share: Annotated[
-        float,
-        typer.Option(min=0.0, max=0.95, help="Share of all nodes that attack, or of honest ones in trouble."),
-    ] = 0.5
+    share: ShareOption = None
     order: Annotated[JoinOrder, typer.Option(help="When attackers join.")] = JoinOrder.AFTER
     publishers: Annotated[int, typer.Option(min=1, help="With --attack: honest nodes that publish.")] = 1
     networks: Annotated[
@@ -117,8 +111,9 @@ class AttackOptions(Options):
     "linnet sim streams --nodes 512 --near",
     "linnet sim streams --nemesis all --seed 7",
     "linnet sim streams --nodes 24 --attack silent --share 0.5 --order before",
+    "linnet sim streams --attack isolate --json",
 )
-def streams(options: StreamOptions, attack: AttackOptions, run: RunOptions) -> None:
+def streams(options: StreamOptions, attack: StreamAttackOptions, run: RunOptions) -> None:
     """Run a stream over a simulated network: the shipped node, a virtual clock, seeded links.
 
     Nodes join, the tracker builds the overlay, events are flooded, and the delays are held against
@@ -128,7 +123,10 @@ def streams(options: StreamOptions, attack: AttackOptions, run: RunOptions) -> N
         run.run_nemesis(run.nemesis, "streams", options.seed)
         return
     if attack.attack is not None:
-        _run_attack(options, attack, attack.attack, run)
+        if attack.attack in SHARED:
+            _run_attack(options, attack, attack.attack, run)
+        else:
+            show_attack("streams", attack.attack, attack.share, options.seed, run.as_json)
         return
     with simulation():
         from linnet.overlay.config import Control
@@ -141,18 +139,21 @@ def streams(options: StreamOptions, attack: AttackOptions, run: RunOptions) -> N
     show_outcome(report, _rows(report), run.as_json, True, ())
 
 
-def _run_attack(options: StreamOptions, attack: AttackOptions, kind: AttackKind, run: RunOptions) -> None:
+def _run_attack(options: StreamOptions, attack: StreamAttackOptions, conduct: str, run: RunOptions) -> None:
     if attack.publishers > options.nodes:
         raise Failure(
             f"--publishers {attack.publishers}: there are {options.nodes} honest nodes", ExitCode.USAGE
         )
+    share = 0.5 if attack.share is None else attack.share
+    if share > _MOST:
+        raise Failure(f"--share {share:g}: {_MOST:g} at most, somebody is honest", ExitCode.USAGE)
     with simulation():
         from linnet.sim.attacks.conduct import Conduct
         from linnet.sim.attacks.silent_streams import Order, StreamAttack, run_stream_attack
 
         scenario = StreamAttack(
-            conduct=Conduct(kind.value),
-            share=attack.share,
+            conduct=Conduct(conduct),
+            share=share,
             order=Order(attack.order.value),
             honest=options.nodes,
             publishers=attack.publishers,
@@ -169,23 +170,16 @@ def _run_attack(options: StreamOptions, attack: AttackOptions, kind: AttackKind,
 
 
 def _attack_rows(report: StreamAttackReport) -> list[tuple[str, object]]:
-    figures = report.figures
     return [
+        *rows_of(report.figures),
         ("readers", report.readers),
         ("attackers", report.attackers),
-        ("deliveries due", figures.honest_due),
-        ("of these in time", figures.delivered),
-        ("the same without the attack", figures.delivered_without),
-        ("slowest delivery, s", figures.worst_seconds),
         ("readers that lack events", report.cut_off),
         ("readers that got nothing", report.got_nothing),
         ("of the lacking ones told", report.cut_off_told),
-        ("first told after, s", figures.told_after_seconds),
         ("attackers blamed", report.hostile_blamed),
         ("honest nodes blamed", report.honest_blamed),
-        ("bytes of the attackers", figures.attacker_bytes),
-        ("bytes of the honest nodes", figures.honest_bytes),
-        ("the same without the attack", report.honest_bytes_without),
+        ("bytes of honest nodes without the attack", report.honest_bytes_without),
         ("virtual time, s", report.virtual_seconds),
         ("wall-clock time, s", report.wall_seconds),
         ("trace_sha256", report.trace_sha256),

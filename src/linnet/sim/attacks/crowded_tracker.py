@@ -95,5 +95,5 @@ def run_table_attack(scenario: TableAttack, *, told: Notices = tells_of_a_loss) 
     world, calm = CrowdedTracker(scenario, told=told), CrowdedTracker(scenario, told=told, is_attacked=False)
     world.run()
     calm.run()
-    where = f"{scenario.networks} network" if scenario.networks == 1 else "a network each"
-    return measure_attack(f"tracker: table filled, {where}", scenario.share, world, calm, _FIRST_EVENT)
+    name = "fill-table" if scenario.networks == 1 else "fill-table-widely"
+    return measure_attack(name, scenario.share, world, calm, _FIRST_EVENT)

@@ -214,8 +214,7 @@ def run_chain_attack(scenario: ChainAttack, *, told: Notices = tells_of_a_loss) 
     calm = MisledReaders(scenario, told=told, is_attacked=False)
     world.run()
     calm.run()
-    name = f"chains: {scenario.falsehood.value}"
-    figures = measure_attack(name, scenario.share, world, calm, _FIRST_EVENT)
+    figures = measure_attack(scenario.falsehood.value, scenario.share, world, calm, _FIRST_EVENT)
     if scenario.falsehood is Falsehood.FORK:
         waits = [at - START - _FIRST_EVENT for at in world.witness.forks.values()]
         figures = replace(

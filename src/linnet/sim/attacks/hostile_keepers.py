@@ -96,7 +96,7 @@ def run_keeper_attack(scenario: KeeperAttack) -> AttackFigures:
     """Run a scenario with keepers that lie, and with the same ones honest."""
     bad, calm = _run(scenario, True), _run(scenario, False)
     return AttackFigures(
-        attack="place: keeper gives nothing back",
+        attack="keepers",
         share=scenario.share,
         honest_due=scenario.guests * scenario.messages,
         delivered=bad.delivered,

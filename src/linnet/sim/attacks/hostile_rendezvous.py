@@ -84,7 +84,7 @@ def run_content_attack(scenario: ContentAttack) -> AttackFigures:
     hostile = _attackers(scenario)
     bad, calm = _run(scenario, hostile, True), _run(scenario, hostile, False)
     return AttackFigures(
-        attack=f"content: {'rendezvous' if scenario.targeted else 'any node'} drops",
+        attack="rendezvous" if scenario.targeted else "nodes",
         share=scenario.share,
         honest_due=bad.due,
         delivered=bad.delivered,

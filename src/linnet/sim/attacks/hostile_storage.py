@@ -127,5 +127,5 @@ def run_storage_attack(scenario: StorageAttack, *, told: Notices = tells_of_a_lo
     calm = StoredStream(scenario, told=told, is_attacked=False)
     world.run()
     calm.run()
-    name = f"storage: empty, {'named' if scenario.named else 'volunteers'}"
+    name = "empty-storage" if scenario.named else "empty-volunteers"
     return measure_attack(name, scenario.share, world, calm, world.readers_come)

@@ -173,5 +173,4 @@ def run_tracker_attack(scenario: TrackerAttack, *, told: Notices = tells_of_a_lo
     calm = MisledStream(scenario, told=told, is_attacked=False)
     world.run()
     calm.run()
-    name = f"tracker: {scenario.favour.value}" + (" (named storage)" if scenario.storage else "")
-    return measure_attack(name, 1.0, world, calm, scenario.settle)
+    return measure_attack(scenario.favour.value, 1.0, world, calm, scenario.settle)

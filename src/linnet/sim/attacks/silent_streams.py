@@ -87,6 +87,11 @@ class StreamAttack(Struct, frozen=True):
     """Seconds in which an event is due at a reader; the run ends so long after the last event."""
 
     @property
+    def name(self) -> str:
+        """The name of the attack."""
+        return "crowding" if self.crowding else self.conduct.value
+
+    @property
     def attackers(self) -> int:
         """The number of attacking nodes."""
         return round(self.honest * self.share / (1.0 - self.share)) if self.conduct.is_hostile else 0
@@ -246,7 +251,7 @@ def run_stream_attack(
     publishers = {publisher for publisher, _ in witness.published.values()}
     return StreamAttackReport(
         figures=measure_attack(
-            scenario.conduct.value, scenario.share, world, calm, world.first_lie, scenario.patience
+            scenario.name, scenario.share, world, calm, world.first_lie, scenario.patience
         ),
         order=scenario.order,
         readers=sum(each.peer not in publishers or len(publishers) > 1 for each in world.honest),
