@@ -180,6 +180,7 @@ COMMANDS = (
     ("lab audit", "lab.audit:audit", "Account for every message."),
     ("lab watch", "lab.audit:watch", "Account for messages while nodes run."),
     ("lab generate chats", "lab.workloads:chats", "Chats like those of WhatsApp."),
+    ("lab study attacks", "lab.studies:attacks", "What attackers gain, and who notices."),
     ("lab study overlay", "lab.studies:overlay", "Nodes without trackers."),
     ("lab study content", "lab.studies:content", "Who gets what it asked for."),
     ("lab study groups", "lab.studies:groups", "What keys without a server cost."),

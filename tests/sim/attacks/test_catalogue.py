@@ -33,4 +33,6 @@ def test_every_attack_has_its_share_and_spares_the_calm_run(attack: NamedAttack)
     assert figures.delivered_without == (0 if attack.name == "fork" else figures.honest_due)
     assert 0 <= figures.delivered <= figures.honest_due
     assert figures.attacker_bytes > 0
+    if share <= attack.holds_to:
+        assert figures.delivered == figures.honest_due
     assert attack.run(share, 2) == figures

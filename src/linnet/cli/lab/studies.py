@@ -1,4 +1,4 @@
-"""The studies of the lab about streams, overlays, content, groups and places, and the matching of content."""
+"""The studies of the lab about streams, overlays, content, groups, places and attacks, and of matching."""
 
 from __future__ import annotations
 
@@ -391,5 +391,42 @@ def places(
 
         parameters = PlacesParameters(logs=logs, fragments=fragments, ids=ids, seed=seed).checked()
         return study(shop, parameters)
+
+    spark.run_study(run, out)
+
+
+AttackNames = Annotated[
+    str, typer.Option("--attacks", metavar="NAME,...", help="Some attacks only, by the names of linnet sim.")
+]
+AttackRuns = Annotated[
+    int, typer.Option("--repeats", min=1, max=1000, help="Runs of each, with other seeds.")
+]
+
+
+@with_examples(
+    "linnet lab study attacks --out attacks",
+    "linnet lab study attacks --attacks silent,isolate --repeats 3 --out attacks",
+)
+def attacks(
+    out: OutOption,
+    names: AttackNames = "",
+    repeats: AttackRuns = 10,
+    seed: SeedOption = 1,
+    *,
+    spark: SparkOptions,
+) -> None:
+    """Run every simulated attack over many seeds, beside the same runs without it.
+
+    Which deliveries between honest nodes come all the same, when somebody notices, and what it costs both
+    sides; and whether honest nodes in trouble are taken for attackers. Exits 1 if a bound does not hold. A
+    study that was interrupted goes on where it was.
+    """
+    wanted = tuple(name.strip() for name in names.split(",") if name.strip())
+
+    def run(shop: Workshop) -> Report:
+        from linnet.lab.studies.attacks.parameters import AttacksParameters
+        from linnet.lab.studies.attacks.study import study
+
+        return study(shop, AttacksParameters(names=wanted, repeats=repeats, seed=seed).checked())
 
     spark.run_study(run, out)

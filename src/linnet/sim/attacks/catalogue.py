@@ -37,6 +37,8 @@ class NamedAttack(Struct, frozen=True):
     run: Run
     order: str = ""
     """When attackers join, if that matters."""
+    holds_to: float = 0.0
+    """Up to this share of attackers every due delivery comes; 0: nothing is promised."""
 
 
 _HONEST = 12
@@ -111,7 +113,14 @@ ATTACKS: tuple[NamedAttack, ...] = (
         Order.BEFORE.value,
     ),
     *(
-        NamedAttack(favour.value, "streams", says, (1.0,), _tracker(favour))
+        NamedAttack(
+            favour.value,
+            "streams",
+            says,
+            (1.0,),
+            _tracker(favour),
+            holds_to=1.0 if favour is Favour.FAVOUR else 0.0,
+        )
         for favour, says in _TRACKERS.items()
     ),
     NamedAttack(
@@ -127,6 +136,7 @@ ATTACKS: tuple[NamedAttack, ...] = (
         "storage nodes beside named ones show no history",
         (1 / 2, 3 / 4, 9 / 10),
         _storage(named=True),
+        holds_to=9 / 10,
     ),
     NamedAttack(
         "fork",
@@ -134,6 +144,7 @@ ATTACKS: tuple[NamedAttack, ...] = (
         "a publisher signs two events under each number; due is the proof",
         (1 / 13,),
         _chains(Falsehood.FORK),
+        holds_to=1 / 13,
     ),
     NamedAttack(
         "claim",
@@ -141,9 +152,15 @@ ATTACKS: tuple[NamedAttack, ...] = (
         "neighbours claim chains that do not exist",
         (1 / 13, 1 / 5),
         _chains(Falsehood.CLAIM),
+        holds_to=1 / 5,
     ),
     NamedAttack(
-        "fill-table", "streams", "keys of one network fill a tracker's table", (25 / 37,), _table(networks=1)
+        "fill-table",
+        "streams",
+        "keys of one network fill a tracker's table",
+        (25 / 37,),
+        _table(networks=1),
+        holds_to=25 / 37,
     ),
     NamedAttack(
         "fill-table-widely",
@@ -151,6 +168,7 @@ ATTACKS: tuple[NamedAttack, ...] = (
         "keys of a network each fill a tracker's table",
         (25 / 37,),
         _table(networks=0),
+        holds_to=25 / 37,
     ),
     NamedAttack(
         "rendezvous",
@@ -172,6 +190,7 @@ ATTACKS: tuple[NamedAttack, ...] = (
         "keepers give nothing back",
         (1 / 4, 1 / 2, 3 / 4),
         lambda share, seed: run_keeper_attack(KeeperAttack(share, seed=seed)),
+        holds_to=1 / 2,
     ),
 )
 """Every attack. The same name may be here twice, with attackers that join before the others and after."""
