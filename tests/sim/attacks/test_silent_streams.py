@@ -85,6 +85,35 @@ def test_selective_attackers_serve_those_whom_they_favour() -> None:
     assert 0 < len(served.lacking(30.0)) < len(silent.lacking(30.0))
 
 
+def test_partial_attackers_forward_every_third_event() -> None:
+    received: dict[int, int] = {}
+
+    class Receipts:
+        def write(self, node: PeerId, record: Record, now: float) -> None:
+            if record.kind is Kind.RECEIVED and record.seq is not None and node in honest:
+                received[record.seq] = received.get(record.seq, 0) + 1
+
+        def close(self) -> None:
+            pass
+
+    honest: dict[PeerId, None] = {}
+    scenario = replace(SMALL, conduct=Conduct.PARTIAL, share=9 / 10, order=Order.BEFORE)
+    world = AttackedStream(scenario, Receipts())
+    honest.update(world.witness.honest)
+    world.run()
+    assert [received[number] for number in range(0, 20, 3)] == [11] * 7
+    assert max(received.get(number, 0) for number in range(20) if number % 3) < 11
+
+
+def test_late_attackers_forward_everything_too_late() -> None:
+    scenario = replace(SMALL, conduct=Conduct.LATE, share=9 / 10, order=Order.BEFORE)
+    world = played(scenario)
+    waits = [due.at - due.since for due in world.due() if due.at is not None]
+    late = [wait for wait in waits if wait > 30.0]
+    assert len(late) > 50
+    assert all(wait < 1.0 or wait > 40.0 for wait in waits)
+
+
 def test_crowding_attackers_get_honest_neighbours_alone() -> None:
     scenario = replace(SMALL, share=1 / 2, order=Order.BEFORE, conduct=Conduct.MUTE)
     crowded = run_stream_attack(replace(scenario, crowding=True))

@@ -67,7 +67,7 @@ class StreamOptions(Options):
 
 _MOST = 0.95
 """The largest share of nodes that do not behave as the others."""
-SHARED = ("silent", "mute", "sleeper", "selective", "slow", "sleepy", "lossy")
+SHARED = ("silent", "mute", "sleeper", "selective", "partial", "late", "slow", "sleepy", "lossy")
 """The ways in which nodes behave for which the other options count (`linnet.sim.attacks.conduct.Conduct`)."""
 
 
@@ -88,9 +88,10 @@ class StreamAttackOptions(Options):
         typer.Option(
             metavar="NAME",
             help="Measure an attack beside the same run without it. Neighbours that forward nothing: silent, "
-            "mute, sleeper (later), selective (to some); honest ones in trouble: slow, sleepy, lossy. Of the "
-            "other options --nodes (the honest ones), --degree, --messages, --gap, --latency and --seed "
-            "count then. For other attacks (a wrong name lists them) only --share and --seed.",
+            "mute, sleeper (later), selective (to some), partial, late; honest ones in trouble: slow, "
+            "sleepy, lossy. Of the other options --nodes (the honest ones), --degree, --messages, --gap, "
+            "--latency and --seed count then. For other attacks (a wrong name lists them) only --share and "
+            "--seed.",
         ),
     ] = None
     share: ShareOption = None

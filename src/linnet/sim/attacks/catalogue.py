@@ -91,6 +91,8 @@ _SAYS = {
     Conduct.MUTE: "neighbours forward nothing and announce nothing",
     Conduct.SLEEPER: "neighbours forward nothing after a while",
     Conduct.SELECTIVE: "neighbours forward to half of the readers",
+    Conduct.PARTIAL: "neighbours forward every third event",
+    Conduct.LATE: "neighbours forward every event 40 s late",
 }
 _TRACKERS = {
     Favour.ISOLATE: "a tracker gives a quarter of the readers false neighbours",

@@ -27,8 +27,12 @@ from linnet.peer.messages import STANDARD
 CARRYING = (Data, Resent, HistoryPage, Given, Further)
 """The messages that bring events to others."""
 
-LATE = (1.0, 5.0)
+SLOW = (1.0, 5.0)
 """The seconds by which a slow node sends later."""
+WITHHELD = 40.0
+"""The seconds for which a late attacker holds events back."""
+FORWARDED = 3
+"""Each so-manieth event is forwarded by partial attackers."""
 NAP = (10.0, 60.0)
 """The seconds for which a sleepy node stands still."""
 AWAKE = 45.0
@@ -48,6 +52,10 @@ class Conduct(StrEnum):
     """They forward events at first, and fall silent later."""
     SELECTIVE = "selective"
     """They forward events to some nodes only."""
+    PARTIAL = "partial"
+    """They forward every third event, all of them the same ones."""
+    LATE = "late"
+    """They forward every event, after most are of no use."""
     SLOW = "slow"
     """They are honest, and send late."""
     SLEEPY = "sleepy"
@@ -141,6 +149,54 @@ class WithholdingNode(SendingNode):
         return message
 
 
+class PartialNode(SendingNode):
+    """An attacker that forwards some events, so that it looks as if it were of use."""
+
+    def __init__(self, machine: NodeMachine, favoured: Container[PeerId]) -> None:
+        super().__init__(machine)
+        self._favoured = favoured
+
+    def choose_message(self, peer: PeerId, message: Message, now: float) -> Message | None:
+        """See `SendingNode.choose_message`."""
+        if peer in self._favoured:
+            return message
+        if isinstance(message, Data):
+            return message if (message.unit.seq or 0) % FORWARDED == 0 else None
+        return None if isinstance(message, CARRYING) else message
+
+
+class WithheldDue(Timer, frozen=True):
+    """Fires when a late attacker forwards what it has withheld."""
+
+
+class LateNode(SendingNode):
+    """An attacker that forwards every event, later than anybody waits for it."""
+
+    def __init__(self, machine: NodeMachine, favoured: Container[PeerId]) -> None:
+        super().__init__(machine)
+        self._favoured = favoured
+        self._withheld: deque[tuple[float, Send[Message]]] = deque()
+
+    def handle(self, event: Input, now: float) -> list[Effect]:
+        """See `NodeMachine.handle`."""
+        leaving: list[Effect] = []
+        if isinstance(event, TimerFired) and isinstance(event.timer, WithheldDue):
+            while self._withheld and self._withheld[0][0] <= now:
+                leaving.append(self._withheld.popleft()[1])
+        else:
+            leaving += super().handle(event, now)
+        if self._withheld:
+            leaving.append(SetTimer(max(0.0, self._withheld[0][0] - now), WithheldDue()))
+        return leaving
+
+    def _send(self, send: Send[Message], now: float) -> tuple[Send[Message], ...]:
+        sent = super()._send(send, now)
+        if send.peer in self._favoured or not isinstance(send.message, CARRYING):
+            return sent
+        self._withheld += [(now + WITHHELD, each) for each in sent]
+        return ()
+
+
 def withhold(
     conduct: Conduct,
     machine: NodeMachine,
@@ -150,9 +206,14 @@ def withhold(
 ) -> SendingNode:
     """Make an attacker of a machine.
 
-    `favoured` are the nodes that selective attackers serve; until this time, sleepers serve all. Links to
+    `favoured` are the nodes that selective, partial and late attackers serve; until this time, sleepers serve
+    all. Links to
     `fellows` are reported as failed.
     """
+    if conduct is Conduct.PARTIAL:
+        return PartialNode(machine, favoured)
+    if conduct is Conduct.LATE:
+        return LateNode(machine, favoured)
     serves: Callable[[PeerId, float], bool] = {
         Conduct.SELECTIVE: lambda peer, now: peer in favoured,
         Conduct.SLEEPER: lambda peer, now: now < until,
@@ -200,7 +261,7 @@ class SlowNode(SendingNode):
     def _send(self, send: Send[Message], now: float) -> tuple[Send[Message], ...]:
         earlier = self._held[-1][0] if self._held else now
         for each in super()._send(send, now):
-            self._held.append((max(earlier, now + self._luck.uniform(*LATE)), each))
+            self._held.append((max(earlier, now + self._luck.uniform(*SLOW)), each))
         return ()
 
 

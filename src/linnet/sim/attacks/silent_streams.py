@@ -167,7 +167,7 @@ class AttackedStream(StreamNodes):
         fellows = keys if scenario.crowding else {}
         for each in hostile:
             machine = self._machine(each)
-            served = dict.fromkeys(favoured) | keys
+            served = keys | dict.fromkeys(favoured if scenario.conduct is Conduct.SELECTIVE else ())
             node = withhold(scenario.conduct, machine, served, silent_from, fellows)
             self.add_hostile(each, node, scenario.networks)
 
