@@ -259,9 +259,8 @@ class SlowNode(SendingNode):
         return leaving
 
     def _send(self, send: Send[Message], now: float) -> tuple[Send[Message], ...]:
-        earlier = self._held[-1][0] if self._held else now
-        for each in super()._send(send, now):
-            self._held.append((max(earlier, now + self._luck.uniform(*SLOW)), each))
+        # The next one waits for this one, whatever its own delay: so they leave in their order.
+        self._held += [(now + self._luck.uniform(*SLOW), each) for each in super()._send(send, now)]
         return ()
 
 
