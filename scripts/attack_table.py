@@ -1,8 +1,10 @@
 """Put what the study of attacks measured into docs/security.md.
 
-linnet lab study attacks --out attacks       # runs every attack over ten seeds
-python scripts/attack_table.py attacks       # prints the tables
-python scripts/attack_table.py attacks --write
+    linnet lab study attacks --out attacks       # runs every attack over five seeds
+    python scripts/attack_table.py attacks       # prints the tables
+    python scripts/attack_table.py attacks --write
+
+The last one replaces what is between two marks on that page.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 PAGE = Path(__file__).parents[1] / "docs" / "security.md"
@@ -18,6 +21,8 @@ BEGIN = (
     "<!-- attacks: linnet lab study attacks --out attacks; python scripts/attack_table.py attacks --write -->"
 )
 END = "<!-- end of attacks -->"
+_WIDTH = 140
+"""Characters of a line of text in the page."""
 
 
 def table_of(grid: dict[str, Any]) -> Iterator[str]:
@@ -28,7 +33,7 @@ def table_of(grid: dict[str, Any]) -> Iterator[str]:
     for row in grid["rows"]:
         yield f"| {' | '.join('' if cell is None else format(cell) for cell in row)} |"
     yield ""
-    yield grid["note"]
+    yield fill(grid["note"], _WIDTH)
 
 
 def tables_of(summary: dict[str, Any]) -> str:

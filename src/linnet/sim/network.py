@@ -78,8 +78,8 @@ class Network(Engine[Host]):
     ) -> None:
         """Add a node. Its region is one of the latency table, the first if none is given.
 
-        If the machine's store is given, `AfterCommit` commits it, and a crash rolls back the rest.
-        `prefix` is the network that its address is in (`LinkUp.network`).
+        If the machine's store is given, `AfterCommit` commits it, and a crash rolls back the rest. `prefix`
+        is the network that its address is in (`LinkUp.network`).
         """
         luck = named_luck(self.seed, f"links/{peer.hex()}")
         settings = HostSettings(dialable, deliver, store, prefix)

@@ -410,7 +410,7 @@ AttackRuns = Annotated[
 def attacks(
     out: OutOption,
     names: AttackNames = "",
-    repeats: AttackRuns = 10,
+    repeats: AttackRuns = 5,
     seed: SeedOption = 1,
     *,
     spark: SparkOptions,

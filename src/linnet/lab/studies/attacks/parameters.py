@@ -17,7 +17,7 @@ class AttacksParameters(Struct, frozen=True, kw_only=True):
 
     names: tuple[str, ...] = ()
     """The attacks; none: all."""
-    repeats: int = 10
+    repeats: int = 5
     """Runs of each attack and share, with other seeds."""
     seed: int = 1
 
