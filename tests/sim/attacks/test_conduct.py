@@ -1,26 +1,41 @@
-"""Nodes in trouble lose, delay and miss what they should, and nothing else."""
+"""Nodes in trouble lose and delay what they should, and attackers keep what they want."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
-from linnet.core.effects import AfterCommit, Send
+from tests.sim.attacks.spout import Spout
+
+from linnet.core.effects import AfterCommit, Send, SetTimer
 from linnet.core.hello import WIRE_VERSION, Hello
-from linnet.core.inputs import Received
-from linnet.peer.interface import Effect, Input
+from linnet.core.ids import EventId, PeerId
+from linnet.core.inputs import Asked, Received, TimerFired
+from linnet.core.messages import Message
+from linnet.delivery.messages import ChainPlace, Data, Heads
+from linnet.event.event import Spot
+from linnet.event.signing import message_tail, sign_unit
+from linnet.overlay.messages import NeighborStatus, Status, TopicStatus
+from linnet.peer.interface import Effect, Input, Start
 from linnet.peer.messages import STANDARD, Ping, Pong
 from linnet.sim.attacks.conduct import (
     LOST,
     NAP,
     SLOW,
+    WITHHELD,
     Conduct,
     LossyNode,
     SendingNode,
     SleepyNode,
     SlowNode,
+    WithheldDue,
     trouble,
+    withhold,
 )
+from linnet.sim.clock import START
 from linnet.sim.network import Network
+from linnet.sim.seeded_random import seeded_identity
+from linnet.streams.stream_names import topic_of
 from linnet.testing.networks import HINTS, named_peer, steady_links
 
 ANN, BEN = named_peer("ann"), named_peer("ben")
@@ -121,3 +136,82 @@ def test_each_trouble_has_its_node() -> None:
         conduct: type(trouble(conduct, Talker(), Random(1))) for conduct in Conduct if not conduct.is_hostile
     }
     assert kinds == {Conduct.SLOW: SlowNode, Conduct.SLEEPY: SleepyNode, Conduct.LOSSY: LossyNode}
+
+
+# Attackers.
+
+CID, FELLOW = named_peer("cid"), named_peer("fellow")
+TOPIC = topic_of("any")
+EVE = seeded_identity(1, "eve", START)
+PLACE = ChainPlace(EVE.author, EVE.card.device, 0, 5, True)
+HEADS = Heads(TOPIC, (PLACE,), 0, (0,))
+BEGIN = Asked(1, Start())
+
+
+def data(number: int) -> Data:
+    spot = Spot(TOPIC, EVE.author, EVE.card.device, number, None if number == 0 else EventId(bytes(32)))
+    unit = sign_unit(EVE.device, spot, (message_tail(b"x", 1),)).unit
+    return Data(unit, 1, 0, 0, None)
+
+
+def sent(node: SendingNode, now: float = 0.0) -> list[tuple[PeerId, Message]]:
+    """All messages that a node sends now, at once or after a commit."""
+    told: list[tuple[PeerId, Message]] = []
+    for effect in node.handle(BEGIN, now):
+        for each in effect.effects if isinstance(effect, AfterCommit) else (effect,):
+            if isinstance(each, Send):
+                told.append((each.peer, each.message))
+    return told
+
+
+def attacker(
+    conduct: Conduct, *messages: Message, until: float = 0.0, peers: Sequence[PeerId] = (ANN,)
+) -> SendingNode:
+    sends = [Send(peer, message) for message in messages for peer in peers]
+    spout = Spout([*sends[::2], *(AfterCommit((each,)) for each in sends[1::2])])
+    return withhold(conduct, spout, (CID,), until, (FELLOW,))
+
+
+def test_silent_attackers_keep_events_alone_and_mute_ones_know_of_none() -> None:
+    said = (data(0), HEADS, Ping(1))
+    assert {type(message) for _, message in sent(attacker(Conduct.SILENT, *said))} == {Heads, Ping}
+    assert (ANN, HEADS) in sent(attacker(Conduct.SILENT, *said))
+    assert (ANN, Heads(TOPIC, (), 0, ())) in sent(attacker(Conduct.MUTE, *said))
+    assert (ANN, Ping(1)) in sent(attacker(Conduct.MUTE, *said))
+
+
+def test_sleepers_send_all_until_their_time() -> None:
+    node = attacker(Conduct.SLEEPER, data(0), Ping(1), until=50.0)
+    assert len(sent(node, 49.9)) == 2
+    assert sent(node, 50.0) == [(ANN, Ping(1))]
+
+
+def test_selective_attackers_send_events_to_their_favourites_alone() -> None:
+    node = attacker(Conduct.SELECTIVE, data(0), peers=(ANN, BEN, CID))
+    assert [peer for peer, _ in sent(node)] == [CID]
+
+
+def test_partial_attackers_send_every_third_event_and_all_to_their_favourites() -> None:
+    node = attacker(Conduct.PARTIAL, *map(data, range(7)))
+    assert sorted(message.unit.seq or 0 for _, message in sent(node) if isinstance(message, Data)) == [
+        0,
+        3,
+        6,
+    ]
+    assert len(sent(attacker(Conduct.PARTIAL, *map(data, range(7)), peers=(CID,)))) == 7
+
+
+def test_late_attackers_send_events_later_and_the_rest_at_once() -> None:
+    node = attacker(Conduct.LATE, data(0), Ping(1))
+    assert sent(node, 0.0) == [(ANN, Ping(1))]
+    early = node.handle(TimerFired(WithheldDue()), WITHHELD - 1.0)
+    assert early == [SetTimer(1.0, WithheldDue())]
+    assert node.handle(TimerFired(WithheldDue()), WITHHELD) == [Send(ANN, data(0))]
+    assert len(sent(attacker(Conduct.LATE, data(0), peers=(CID,)))) == 1
+
+
+def test_attackers_report_links_to_their_fellows_as_failed() -> None:
+    status = TopicStatus(TOPIC, (NeighborStatus(ANN, 5), NeighborStatus(FELLOW, 7)))
+    shown = Status(3, TopicStatus(TOPIC, (NeighborStatus(ANN, 5),)))
+    for conduct in (Conduct.SILENT, Conduct.MUTE):
+        assert sent(attacker(conduct, Status(3, status))) == [(ANN, shown)]

@@ -20,13 +20,6 @@ SMALL = StreamAttack(honest=12, messages=20, settle=10.0)
 HONEST = [conduct for conduct in Conduct if not conduct.is_hostile]
 
 
-def played(scenario: StreamAttack) -> AttackedStream:
-    """The world of a scenario, at its end."""
-    world = AttackedStream(scenario)
-    world.run()
-    return world
-
-
 @pytest.mark.parametrize("share", [1 / 2, 2 / 3, 9 / 10])
 def test_a_share_of_all_nodes_attacks(share: float) -> None:
     world = AttackedStream(replace(SMALL, share=share))
@@ -64,62 +57,6 @@ def test_attackers_send_no_event_and_all_else(conduct: Conduct) -> None:
     world.run()
     assert sent == {}
     assert world.sent_by(world.hostile) > 12 * 500, "they join, report and answer pings"
-
-
-def test_sleepers_forward_until_they_fall_silent() -> None:
-    scenario = replace(SMALL, conduct=Conduct.SLEEPER, share=9 / 10, awake=10.0)
-    world = played(scenario)
-    times = sorted(at for _, at in world.witness.published.values())
-    arrived = [
-        sum(event == each for each, _ in world.witness.delivered) - 1 for event in world.witness.published
-    ]
-    assert len(times) == 20
-    assert min(arrived[:9]) == 11
-    assert max(arrived[11:]) < 11
-
-
-def test_selective_attackers_serve_those_whom_they_favour() -> None:
-    scenario = replace(SMALL, conduct=Conduct.SELECTIVE, share=9 / 10, order=Order.BEFORE)
-    served = played(scenario)
-    silent = played(replace(scenario, conduct=Conduct.SILENT))
-    assert 0 < len(served.lacking(30.0)) < len(silent.lacking(30.0))
-
-
-def test_partial_attackers_forward_every_third_event() -> None:
-    received: dict[int, int] = {}
-
-    class Receipts:
-        def write(self, node: PeerId, record: Record, now: float) -> None:
-            if record.kind is Kind.RECEIVED and record.seq is not None and node in honest:
-                received[record.seq] = received.get(record.seq, 0) + 1
-
-        def close(self) -> None:
-            pass
-
-    honest: dict[PeerId, None] = {}
-    scenario = replace(SMALL, conduct=Conduct.PARTIAL, share=9 / 10, order=Order.BEFORE)
-    world = AttackedStream(scenario, Receipts())
-    honest.update(world.witness.honest)
-    world.run()
-    assert [received[number] for number in range(0, 20, 3)] == [11] * 7
-    assert max(received.get(number, 0) for number in range(20) if number % 3) < 11
-
-
-def test_late_attackers_forward_everything_too_late() -> None:
-    scenario = replace(SMALL, conduct=Conduct.LATE, share=9 / 10, order=Order.BEFORE)
-    world = played(scenario)
-    waits = [due.at - due.since for due in world.due() if due.at is not None]
-    late = [wait for wait in waits if wait > 30.0]
-    assert len(late) > 50
-    assert all(wait < 1.0 or wait > 40.0 for wait in waits)
-
-
-def test_crowding_attackers_get_honest_neighbours_alone() -> None:
-    scenario = replace(SMALL, share=1 / 2, order=Order.BEFORE, conduct=Conduct.MUTE)
-    crowded = run_stream_attack(replace(scenario, crowding=True))
-    assert crowded.cut_off == 11, "all of them"
-    assert run_stream_attack(scenario).cut_off < 11
-    assert crowded.attackers == 12
 
 
 @pytest.mark.parametrize("order", Order)

@@ -38,7 +38,7 @@ def test_a_case_is_the_run_of_its_attack() -> None:
     assert blamed == 0
     before, _ = measure(Case("streams", "silent", "before", 0.5, 0, 2))
     after, _ = measure(Case("streams", "silent", "after", 0.5, 0, 2))
-    assert before.delivered != after.delivered
+    assert before.attacker_bytes != after.attacker_bytes
 
 
 def test_a_row_has_whole_numbers_and_null_where_nobody_noticed() -> None:
