@@ -156,17 +156,15 @@ def data(number: int) -> Data:
 
 def sent(node: SendingNode, now: float = 0.0) -> list[tuple[PeerId, Message]]:
     """All messages that a node sends now, at once or after a commit."""
-    told: list[tuple[PeerId, Message]] = []
-    for effect in node.handle(BEGIN, now):
-        for each in effect.effects if isinstance(effect, AfterCommit) else (effect,):
-            if isinstance(each, Send):
-                told.append((each.peer, each.message))
-    return told
+    effects = node.handle(BEGIN, now)
+    spread = (each.effects if isinstance(each, AfterCommit) else (each,) for each in effects)
+    return [(each.peer, each.message) for part in spread for each in part if isinstance(each, Send)]
 
 
 def attacker(
     conduct: Conduct, *messages: Message, until: float = 0.0, peers: Sequence[PeerId] = (ANN,)
 ) -> SendingNode:
+    """An attacker whose machine sends each of these messages to each of these peers, at every input."""
     sends = [Send(peer, message) for message in messages for peer in peers]
     spout = Spout([*sends[::2], *(AfterCommit((each,)) for each in sends[1::2])])
     return withhold(conduct, spout, (CID,), until, (FELLOW,))
