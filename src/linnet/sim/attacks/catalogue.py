@@ -44,6 +44,9 @@ class NamedAttack(Struct, frozen=True):
 _HONEST = 12
 """The honest nodes of the smaller streams."""
 
+_LARGE = 0.8
+"""Above this share of attackers streams are the smaller ones, since attackers make the run long."""
+
 
 def _beside(share: float) -> int:
     """Return how many attackers are this share of all nodes, beside the honest ones."""
@@ -52,7 +55,8 @@ def _beside(share: float) -> int:
 
 def _silent(conduct: Conduct, order: Order) -> Run:
     def run(share: float, seed: int) -> AttackFigures:
-        return run_stream_attack(StreamAttack(conduct, share, order, seed=seed)).figures
+        honest = _HONEST if share > _LARGE else 2 * _HONEST
+        return run_stream_attack(StreamAttack(conduct, share, order, honest, seed=seed)).figures
 
     return run
 
