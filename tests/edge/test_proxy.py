@@ -7,10 +7,11 @@ from tests.edge.stands import AUTHOR, DEVICE, Stands, told, topic
 
 from linnet.core.effects import AfterCommit, Send, SetTimer
 from linnet.core.errors import BadText
-from linnet.core.ids import EventId, PeerId, TopicId
+from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Entry
 from linnet.delivery.messages import ChainPlace
+from linnet.edge import proxy as proxy_module
 from linnet.edge.config import ProxyConfig
 from linnet.edge.messages import Answer, Serve, Served, Taken, Unserve, Wanted
 from linnet.edge.notices import Keep, LetGo, Reached, Trim
@@ -199,3 +200,39 @@ def test_who_takes_what_is_not_served_is_not_believed() -> None:
     house = House()
     rejected = Record(Kind.REJECTED, TEA, peer=A, reason=Reason.NOT_JOINED, note="taken")
     assert house.taken(A, Taken(TEA, ())) == [rejected]
+
+
+def test_streams_that_nobody_wants_any_more_make_room_for_each_other() -> None:
+    """Whoever asks for ever new streams and gives them up at once would fill the disk of a proxy."""
+    house = House(ProxyConfig(open=True, clients=4, topics=2))
+    for number, peer in enumerate((A, A, A, B)):
+        house.serve(peer, number, f"s{number}", now=float(number))
+        assert not notices(house.unserve(peer, f"s{number}", False, float(number)), LetGo)
+    house.serve(A, 9, "s9", now=9.0)
+    said = house.unserve(A, "s9", False, 9.0)
+    assert notices(said, LetGo) == [LetGo(topic("s0"), "s0")], "the oldest of the client with most"
+    reasons = [each.reason for each in said if isinstance(each, Record) and each.kind is Kind.CONTROL]
+    assert reasons == [Reason.TOO_MANY]
+    house.restart()
+    house.serve(B, 10, "s10", now=10.0)
+    assert notices(house.unserve(B, "s10", False, 10.0), LetGo) == [LetGo(topic("s1"), "s1")]
+    assert len(house.proxy._book.ending) == 4
+    for number in range(20, 30):
+        stranger = PeerId(bytes([number]) * 32)
+        house.serve(stranger, number, f"s{number}", now=float(number))
+        assert len(notices(house.unserve(stranger, f"s{number}", False, float(number)), LetGo)) == 1
+    assert len(house.proxy._book.ending) == 4
+
+
+def test_a_clients_word_is_remembered_for_so_many_chains_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxy_module, "LARGEST_TAKEN", 5)
+    house = House()
+    house.serve(A, 1, "tea", "rain")
+    places = tuple(ChainPlace(AuthorId(bytes([n]) * 32), DeviceId(bytes(8)), 0, n, False) for n in range(4))
+    for name in ("tea", "rain"):
+        assert house.taken(A, Taken(topic(name), places)) == []
+    assert [len(each) for each in house.proxy._taken[A].values()] == [4, 1]
+
+
+def notices(said: list[Effect | Notice], kind: type[Notice]) -> list[Notice]:
+    return [each for each in said if isinstance(each, kind)]

@@ -12,6 +12,7 @@ from tests.streams.village import STREAM, Village
 from linnet.core.ids import AuthorId, Contact, DeviceId, EventId, TopicId
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
+from linnet.delivery import chain as chain_module
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.messages import MAX_HOPS, ChainPlace, Data, Heads, Receipt, Resend, Revoked
 from linnet.delivery.receipts import sign_receipt
@@ -343,3 +344,27 @@ def test_who_was_cut_off_is_not_dialled_again_at_once() -> None:
     village.network.ask(siege.identity.peer, Connect(Contact(village.peer("p1"), ("tls://p1:1",))))
     village.run(1)
     assert siege.identity.peer not in village.network.linked(village.peer("p1"))
+
+
+def test_units_that_wait_for_one_that_never_comes_take_no_more_memory_than_their_share(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever has a key may send a chain without its beginning, as large as it likes."""
+    monkeypatch.setattr(chain_module, "EARLY_BYTES", 100_000)
+    siege = Siege()
+    tails = [message_tail(bytes(20_000), 0)]
+    card, units, prev = siege.identity.card, [], None
+    for seq in range(40):
+        signed = sign_unit(siege.identity.device, Spot(TOPIC, card.person, card.device, seq, prev), tails)
+        units.append(signed.unit)
+        prev = signed.head
+    ingest = siege.stream_at("p1").ingest
+    siege.attack(always(*(data(unit, siege) for unit in units[1::2])), wait=0.5)
+    chain = ingest.chains[card.person + card.device]
+    assert 0 < chain.early <= 4, "more would be over the share"
+    assert ingest._early.bytes == chain.early * (len(units[0].tails[0]) + 2 * 512)
+    missed = siege.village.missed("p1", siege.subscriptions["p1"])
+    assert {each.reason for each in missed} == {Reason.QUEUE_FULL}
+    assert missed[0].first == missed[0].last == 0
+    heard = len(siege.village.bodies("p1", siege.subscriptions["p1"])) - 1
+    assert heard + chain.early == len(units[1::2]), "what waited is handed over, nothing is lost"

@@ -267,6 +267,12 @@ class Backups:
     def _tell(self, contact: Contact, message: Backup, tries: int = 0) -> None:
         self._number += 1
         numbered = replace(message, number=self._number)
+        if len(self._open) >= MOST_BACKUPS * self._station.config.routes:
+            note = f"{len(self._open)} messages to keepers are open: this one is not repeated"
+            reason = Reason.QUEUE_FULL
+            self._station.out.record(Record(Kind.CONTROL, peer=contact.peer, reason=reason, note=note))
+            self._station.reach.send(contact, numbered)
+            return
         self._open[self._number] = _Open(contact, numbered, tries)
         wait = self._station.config.resend * 2**tries
         self._station.reach.send(contact, numbered)
@@ -317,6 +323,12 @@ class Backups:
             del self._given[attribute][peer]
             self.mend_keepers(attribute, now)
         self._answer_waiters()
+
+    def forget(self, attribute: str) -> None:
+        """Forget the keepers of an attribute without filters; what they keep of it ends by itself."""
+        self._found.pop(attribute, None)
+        self._around.pop(attribute, None)
+        self._given.pop(attribute, None)
 
     def begin_period(self, now: float) -> None:
         """Choose the closest keepers anew, and send them all filters."""

@@ -79,7 +79,8 @@ class PublishPath:
         self._elections = elections
         self._delivery_path = delivery_path
         self._walks: dict[Way, _Walk] = {}
-        self._parked: dict[str, list[Way]] = {}
+        self._parked: dict[str, dict[Way, None]] = {}
+        """Events that wait for a lookup, by attribute."""
         self._lately: deque[tuple[float, Way, Passing]] = deque(maxlen=station.config.waiting)
         """Events that ended their walks here, and when."""
         self.ended: list[tuple[Way, Count, Reason | None]] = []
@@ -115,11 +116,11 @@ class PublishPath:
             return
         decided = self._elections.decide(way[1], now)
         if decided is PENDING:
-            parked = self._parked.setdefault(way[1], [])
+            parked = self._parked.setdefault(way[1], {})
             if len(parked) >= self._config.waiting:
                 self._end(way, Count(0, 0), Reason.QUEUE_FULL)
                 return
-            parked.append(way)
+            parked[way] = None
             return
         if decided is OURS:
             self._lately.append((now, way, passing))
@@ -372,6 +373,9 @@ class PublishPath:
             if self._walks[way].passing is not None:
                 self._end(way, Count(0, 0), Reason.TOO_MANY)
             del self._walks[way]
+            parked = self._parked.get(way[1], {})
+            if parked.pop(way, self) is None and not parked:
+                del self._parked[way[1]]
 
 
 class Predecessors:

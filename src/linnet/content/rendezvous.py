@@ -9,7 +9,7 @@ other by their claims.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sized
 from enum import Enum
 from typing import Final
 
@@ -63,10 +63,10 @@ class Suspects:
 
     def avoid(self, peer: PeerId, now: float) -> None:
         """Do not choose this peer for a while, since it did not answer; distrust the peer that named it."""
-        self._avoided[peer] = now + self._config.avoided
+        self._note(self._avoided, peer, now + self._config.avoided)
         sender = self._named_by.pop(peer, None)
         if sender is not None:
-            self._unheeded[sender] = now + self._config.refresh
+            self._note(self._unheeded, sender, now + self._config.refresh)
 
     def forgive(self, peer: PeerId) -> None:
         """Clear a peer that turned out to be reachable."""
@@ -81,10 +81,10 @@ class Suspects:
         """
         if reason not in _UNNEEDED:
             self.avoid(peer, now)
-        if reason is Reason.UNSUPPORTED:
+        if reason is Reason.UNSUPPORTED and peer in self._avoided:
             self._absent[peer] = None
         if reason in _SHUNNED:
-            self._shuns_us[peer] = now + self._config.avoided
+            self._note(self._shuns_us, peer, now + self._config.avoided)
 
     def is_avoided(self, peer: PeerId, now: float) -> bool:
         """Return whether a peer is not chosen for now."""
@@ -102,6 +102,16 @@ class Suspects:
         """Note the peer that named another one, until that one is reached or fails."""
         if sender != peer and len(self._named_by) < self._config.routes:
             self._named_by[peer] = sender
+
+    def _note(self, noted: dict[PeerId, float], peer: PeerId, until: float) -> None:
+        """Note a peer until a time; of too many, the one that was noted longest ago is forgotten."""
+        noted.pop(peer, None)
+        noted[peer] = until
+        if len(noted) > self._config.routes:
+            oldest = next(iter(noted))
+            del noted[oldest]
+            if noted is self._avoided:
+                self._absent.pop(oldest, None)
 
     def tidy(self, now: float) -> None:
         """Forget what has expired."""
@@ -164,10 +174,31 @@ class Elections:
             self._better.pop(attribute, None)
             self._confirmed[attribute] = now + self._config.confirmed
         else:
-            self._better[attribute] = closer
+            self._prefer(attribute, closer)
             if self._confirmed.pop(attribute, None) is not None:
                 self.left.append(attribute)
         return attribute
+
+    def _prefer(self, attribute: str, closer: Contact) -> None:
+        self._better.pop(attribute, None)
+        self._better[attribute] = closer
+        if len(self._better) > self._config.routes:  # a lookup will find it again
+            del self._better[next(iter(self._better))]
+
+    def take_surplus(self, routes: Callable[[str], Sized]) -> list[str]:
+        """Forget attributes without routes here if there are too many; return them.
+
+        Anyone can publish under attributes that nobody has used before. An event under a forgotten one has
+        this node look again.
+        """
+        if len(self._confirmed) <= 2 * self._config.routes:
+            return []
+        surplus = [name for name in self._confirmed if not len(routes(name))]
+        surplus = surplus[: len(self._confirmed) - self._config.routes]
+        for name in surplus:
+            del self._confirmed[name]
+            self._lost.pop(name, None)
+        return surplus
 
     def look_up(self, attribute: str) -> None:
         """Look all over the network again; until that ends, earlier decisions count."""
@@ -198,7 +229,7 @@ class Elections:
                 return False
             self.suspects.note_named(contact.peer, sender)
         del self._confirmed[attribute]
-        self._better[attribute] = closer
+        self._prefer(attribute, closer)
         return True
 
     def is_closer(self, peer: PeerId, attribute: str) -> bool:
@@ -313,6 +344,10 @@ class Doubts:
 
     def _begin(self, attribute: str, until: float) -> None:
         is_new = attribute not in self._until
+        if is_new and len(self._until) >= 2 * self._config.routes:
+            note = f"no second look for {attribute}"
+            self._out.record(Record(Kind.CONTROL, reason=Reason.TOO_MANY, note=note))
+            return
         self._until[attribute] = max(until, self._until.get(attribute, until))
         if not is_new:
             return

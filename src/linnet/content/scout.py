@@ -532,6 +532,10 @@ class Scout(Listener):
         """Act on the results of an input: give way, hand events over, report outcomes."""
         while self.elections.left:
             self._leave(self.elections.left.pop(), now)
+        for attribute in self.elections.take_surplus(self.table.routes):
+            self._predecessors.forget(attribute)
+            self._hot.unsplit(attribute)
+            self._backups.forget(attribute)
         self._application.hand_over()
         for way, so_far in self._delivery_path.stalled:
             self._publish_path.stall(way, so_far)

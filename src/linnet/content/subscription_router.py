@@ -48,6 +48,8 @@ class SubscriptionRouter:
         self._open: dict[int, _Ask] = {}
         self._parked: dict[str, list[_Ask]] = {}
         """Requests that wait for a lookup, by attribute."""
+        self._waiting = 0
+        """How many they are."""
         self._told: dict[str, Filters] = {}
         """The predicates that the next hop was sent in this period, by attribute."""
         self._next: dict[str, Contact] = {}
@@ -76,11 +78,18 @@ class SubscriptionRouter:
         moved: bool = False,
     ) -> None:
         """Have the next hop send the events that a predicate accepts, unless it was asked already."""
+        if waiters and len(self._open) + self._waiting >= self._station.config.held:
+            note = f"{self._station.config.held} subscriptions wait for an answer"
+            self._station.out.record(Record(Kind.REJECTED, reason=Reason.QUEUE_FULL, note=note))
+            self._answer(waiters, Reason.QUEUE_FULL)
+            return
         added = self._told.setdefault(attribute, Filters()).add(predicate)
         if added.covered and not self._has_news(attribute, now):
             for ask in [*self._open.values(), *self._parked.get(attribute, ())]:
                 if ask.attribute == attribute and ask.predicate.covers(predicate):
-                    ask.waiters += waiters
+                    room = max(0, self._station.config.waiting - len(ask.waiters))
+                    ask.waiters += waiters[:room]
+                    self._answer(waiters[room:], Reason.QUEUE_FULL)
                     return
             self._answer(waiters, None)
             return
@@ -90,6 +99,7 @@ class SubscriptionRouter:
         decided = self._elections.decide(ask.attribute, now)
         if decided is PENDING:
             self._parked.setdefault(ask.attribute, []).append(ask)
+            self._waiting += 1
             return
         if isinstance(decided, Verdict):
             self._leave_next_hop(ask.attribute)
@@ -184,7 +194,9 @@ class SubscriptionRouter:
 
     def resume(self, attribute: str, now: float) -> None:
         """Send the requests that waited for a lookup."""
-        for ask in self._parked.pop(attribute, ()):
+        parked = self._parked.pop(attribute, [])
+        self._waiting -= len(parked)
+        for ask in parked:
             self._ask_next_hop(ask, now)
 
     def handle_link_down(self, peer: PeerId, now: float) -> None:

@@ -52,7 +52,7 @@ class Origins:
         return self._linked.get(peer) or self._gone.get(peer) or peer
 
 
-class _Ranking(Generic[K]):
+class Ranking(Generic[K]):
     """Counts, and which of them is the largest. Nothing is ordered until somebody asks for that."""
 
     def __init__(self) -> None:
@@ -103,8 +103,8 @@ class FairShares:
         self._origins = origins
         self._origin: dict[PeerId, str | PeerId] = {}
         """For each holder what it counts for: where it came from when it took its first."""
-        self._groups: _Ranking[str | PeerId] = _Ranking()
-        self._holders: dict[str | PeerId, _Ranking[PeerId]] = {}
+        self._groups: Ranking[str | PeerId] = Ranking()
+        self._holders: dict[str | PeerId, Ranking[PeerId]] = {}
 
     def __len__(self) -> int:
         """Return how many peers hold something."""
@@ -120,7 +120,7 @@ class FairShares:
         origin = self._origin.setdefault(peer, self._origins.of(peer))
         self.used += amount
         self._groups.add(origin, amount)
-        self._holders.setdefault(origin, _Ranking()).add(peer, amount)
+        self._holders.setdefault(origin, Ranking()).add(peer, amount)
 
     def remove(self, peer: PeerId, amount: int = 1) -> None:
         """Count what a peer has given up; more than it holds is an error of ours."""

@@ -23,7 +23,9 @@ from math import inf
 from operator import itemgetter
 
 from linnet.core.errors import InvalidEvent
+from linnet.core.fair_shares import Ranking
 from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId
+from linnet.core.limits import MIB
 from linnet.core.reasons import Reason
 from linnet.event.event import Verified
 
@@ -31,6 +33,11 @@ MOST_MOMENTS = 32
 """The most moments remembered of a chain; beyond this, older ones are merged."""
 MOST_ANSWERS = 8
 """The most peers whose latest answer is remembered: about as many as a node has neighbours."""
+EARLY_BYTES = 64 * MIB
+"""The most bytes of units of one topic that wait for those before them: a repair takes seconds, and a sender
+without a hurry sends less in that time."""
+_EVENT_OVERHEAD = 512
+"""About the bytes that an event takes in memory beside its own."""
 SLACK = 10.0
 """Seconds by which statements on when an event was published may differ, since messages take time."""
 
@@ -266,10 +273,31 @@ def agreed_end(claims: Iterable[int]) -> tuple[int, int]:
     return last, sum(claim >= last for claim in highest)
 
 
+class EarlyUnits:
+    """How much the chains of one topic hold of units that came too early.
+
+    Anyone with a key can leave out the first event of a chain and send the rest.
+    """
+
+    def __init__(self) -> None:
+        self._chains: Ranking[ChainKey] = Ranking()
+        self.bytes = 0
+
+    def add(self, chain: ChainKey, size: int) -> None:
+        """Count what a chain holds more, or less."""
+        self.bytes += size
+        self._chains.add(chain, size)
+
+    def find_greediest(self) -> ChainKey | None:
+        """Return the chain that holds most if all together hold too much."""
+        return self._chains.find_largest() if self.bytes > EARLY_BYTES else None
+
+
 class Chain:
     """The state of one chain, and the units that wait for their turn."""
 
     __slots__ = (
+        "_all_early",
         "_early",
         "announced",
         "author",
@@ -289,7 +317,14 @@ class Chain:
         "told",
     )
 
-    def __init__(self, author: AuthorId, device: DeviceId, base: int, capacity: int) -> None:
+    def __init__(
+        self,
+        author: AuthorId,
+        device: DeviceId,
+        base: int,
+        capacity: int,
+        all_early: EarlyUnits | None = None,
+    ) -> None:
         self.author = author
         self.device = device
         self.key: ChainKey = author + device
@@ -321,11 +356,18 @@ class Chain:
         self.seen = SeenRanges(capacity)
         self._early: dict[int, Verified] | None = None
         """Units that came too early, if there are any."""
+        self._all_early = EarlyUnits() if all_early is None else all_early
 
     @property
     def early(self) -> int:
         """The number of units that arrived too early and wait."""
         return len(self._early or ())
+
+    @property
+    def first_gap(self) -> Range | None:
+        """The range that the units that came too early wait for, if there are any."""
+        first = min(self._early or (), default=self.next)
+        return (self.next, first - 1) if first > self.next else None
 
     def restore(self, first: int, last: int, head: EventId) -> None:
         """Begin with the part that the log holds; `head` may be unknown."""
@@ -398,6 +440,7 @@ class Chain:
                 if self._early is None:
                     self._early = {}
                 self._early[first] = verified
+                self._all_early.add(self.key, _held_bytes(verified))
             return []
         self.next = last + 1
         if not self._early:
@@ -442,4 +485,10 @@ class Chain:
         while (unit := self._early.pop(self.next, None)) is not None:
             due.append(unit)
             self.next += len(unit.events)
+            self._all_early.add(self.key, -_held_bytes(unit))
         return due
+
+
+def _held_bytes(verified: Verified) -> int:
+    """Return about how many bytes of memory a unit takes."""
+    return sum(map(len, verified.unit.tails)) + _EVENT_OVERHEAD * (1 + len(verified.events))

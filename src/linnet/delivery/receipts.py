@@ -55,6 +55,8 @@ _TAG = b"linnet/receipt/1"
 _encode = msgspec.msgpack.Encoder().encode
 MAX_RECEIVERS = 10_000
 """The most receivers of one topic whose receipts are remembered; others show as unknown."""
+MAX_PLACES = 131_072
+"""The most chains that the remembered receipts of one topic name together."""
 
 
 def sign_receipt(
@@ -106,7 +108,10 @@ class Confirmed(Struct, eq=False):
 class Ledger:
     """How far each receiver has the chains of one topic."""
 
-    def __init__(self) -> None:
+    def __init__(self, only: ChainKey | None = None) -> None:
+        """Count only one chain, the one that is asked for: receipts may name others that do not exist."""
+        self._only = only
+        self._places = 0
         self.receivers: dict[PeerId, Confirmed] = {}
         self.latest: dict[PeerId, Confirmation] = {}
         """The latest receipt of each device, to be passed on to watchers."""
@@ -121,6 +126,9 @@ class Ledger:
         if latest is not None and receipt.at_ms < latest.at_ms and not is_ahead(latest.at_ms, now):
             return False  # But one from a clock that was ahead does not silence its device from then on.
         check_confirmation(receipt)
+        more = len(receipt.chains) - (0 if latest is None else len(latest.chains))
+        if more > 0 and self._places + more > MAX_PLACES and not counts:
+            raise RemoteError(Reason.TOO_MANY, f"receipts that name {MAX_PLACES} chains are known already")
         known = self.receivers.get(receiver)
         if known is None:
             if len(self.receivers) >= MAX_RECEIVERS and not counts:
@@ -128,16 +136,19 @@ class Ledger:
             known = self.receivers[receiver] = Confirmed()
         for place in receipt.chains:
             key = place.author + place.device
-            if known.chains.get(key, -1) < place.last:
+            if self._only in (None, key) and known.chains.get(key, -1) < place.last:
                 known.chains[key] = place.last
                 known.since[key] = now
         self.latest[receiver] = receipt
+        self._places += more
         return True
 
     def forget(self, receiver: PeerId) -> None:
         """Forget what a device has confirmed: its word counts no more."""
         self.receivers.pop(receiver, None)
-        self.latest.pop(receiver, None)
+        latest = self.latest.pop(receiver, None)
+        if latest is not None:
+            self._places -= len(latest.chains)
 
     def find_last(self, receiver: PeerId, chain: ChainKey) -> int:
         """Return the last event of a chain that a receiver is known to have; -1 if there is none."""

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from linnet.core.errors import BadText, RemoteError
+from linnet.core.fair_shares import FairShares, Origins
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells, Entry, EventLog, Store
@@ -26,7 +27,8 @@ from linnet.overlay.notices import NeighborDown
 from linnet.trace.records import Kind, Record
 
 LARGEST_TAKEN = 65_536
-"""The most chains of one stream for which a client's word is remembered: as many as a stream can have."""
+"""The most chains, of all streams together, for which one client's word is remembered: as many as one stream
+can have. What a client has of others counts as not taken."""
 _OURS = "me/"
 """The prefix of streams of the node's own person: a client would mean another person."""
 
@@ -45,10 +47,12 @@ class Proxy:
         standing: Standing,
         topic_of: Callable[[str], TopicId],
         out: Outbox,
+        origins: Origins | None = None,
     ) -> None:
+        """`origins` says from which networks clients come, which share what is scarce."""
         self._config = config
         self._log = store.log
-        self._book = ServedBook(store.cells)
+        self._book = ServedBook(store.cells, config.clients, origins or Origins())
         self._standing = standing
         self._topic_of = topic_of
         self._out = out
@@ -116,9 +120,11 @@ class Proxy:
             self._out.record(Record(Kind.REJECTED, message.topic, peer=peer, reason=reason, note="taken"))
             return
         reached = self._taken.setdefault(peer, {}).setdefault(message.topic, {})
+        room = self._taken_room(peer)
         for place in message.chains:
             key = place.author + place.device
-            if key in reached or len(reached) < LARGEST_TAKEN:
+            if key in reached or room > 0:
+                room -= key not in reached
                 reached[key] = max(reached.get(key, -1), place.last)
 
     def handle_link_down(self, peer: PeerId, now: float) -> None:
@@ -189,11 +195,20 @@ class Proxy:
         self._book.forget_wish(peer, topic, now + self._config.retention)
         if peer not in self._book.wishes:
             self._taken.pop(peer, None)
+        for ended, stream in self._book.take_surplus():
+            note = "too many streams are kept that nobody is served any more"
+            self._out.record(Record(Kind.CONTROL, ended, reason=Reason.TOO_MANY, note=note))
+            self._out.notify(LetGo(ended, stream))
         self._review_later()
 
     def _note_all_taken(self, peer: PeerId, topic: TopicId) -> None:
-        places = self._standing.reached(topic)[:LARGEST_TAKEN]
-        self._taken.setdefault(peer, {})[topic] = {each.author + each.device: each.last for each in places}
+        self._taken.setdefault(peer, {}).pop(topic, None)
+        places = self._standing.reached(topic)[: self._taken_room(peer)]
+        self._taken[peer][topic] = {each.author + each.device: each.last for each in places}
+
+    def _taken_room(self, peer: PeerId) -> int:
+        """Return for how many more chains a client's word is remembered."""
+        return max(0, LARGEST_TAKEN - sum(map(len, self._taken.get(peer, {}).values())))
 
     def _keep_stream(self, topic: TopicId, stream: str) -> None:
         self._out.notify(Keep(topic, stream, self._config.retention, self._config.bytes))
@@ -215,6 +230,11 @@ class Proxy:
             self._out.set_timer(self._config.look_period, ReviewDue())
 
 
+MOST_ENDING = 256
+"""Streams that are kept although nobody is served them any more, unless a proxy is configured otherwise."""
+_NOBODY = PeerId(b"")
+"""Stands for the clients from before a restart."""
+_NEWCOMER = PeerId(b"newcomer")
 _SERVED = "edge.served"
 _ENDING = "edge.ending"
 _FRESH = 3600.0
@@ -236,8 +256,12 @@ class Wish(Struct, eq=False):
 class ServedBook:
     """The wishes of all clients, and the streams that nobody wants any more but that are kept for a while."""
 
-    def __init__(self, cells: Cells) -> None:
+    def __init__(self, cells: Cells, most: int = MOST_ENDING, origins: Origins | None = None) -> None:
+        """Keep at most so many streams that nobody wants any more."""
         self._cells = cells
+        self._left: dict[TopicId, PeerId] = {}
+        """The client that was the last to want each of these streams, if that was since the start."""
+        self._shares = FairShares(most, origins or Origins())
         self.wishes: dict[PeerId, dict[TopicId, Wish]] = {}
         self.ending: dict[TopicId, tuple[str, float]] = {}
         """The name of each such stream, and until when it is kept."""
@@ -249,6 +273,7 @@ class ServedBook:
             self._clients.setdefault(topic, {})[peer] = None
         for key, value in cells.scan(_ENDING):
             self.ending[TopicId(key)] = _decode(value)
+            self._note_left(TopicId(key), _NOBODY)
 
     @property
     def streams(self) -> dict[TopicId, str]:
@@ -274,8 +299,8 @@ class ServedBook:
             wish = wishes[topic] = Wish(stream, now, now)
             self._clients.setdefault(topic, {})[peer] = None
         wish.asked_at = now
-        if self.ending.pop(topic, None) is not None:
-            self._cells.delete(_ENDING, topic)
+        if topic in self.ending:
+            self._end(topic)
         if not is_new and now - wish.written_at < _FRESH:
             return False
         wish.written_at = now
@@ -297,6 +322,7 @@ class ServedBook:
             return False
         del self._clients[topic]
         self.ending[topic] = (wish.stream, keep_until)
+        self._note_left(topic, peer)
         self._cells.put(_ENDING, topic, _encode(self.ending[topic]))
         return True
 
@@ -304,9 +330,30 @@ class ServedBook:
         """Forget the streams whose time has run out, and return them."""
         over = [(topic, name) for topic, (name, until) in self.ending.items() if until <= now]
         for topic, _ in over:
-            del self.ending[topic]
-            self._cells.delete(_ENDING, topic)
+            self._end(topic)
         return over
+
+    def take_surplus(self) -> list[tuple[TopicId, str]]:
+        """Forget streams that nobody wants if they are too many, and return them.
+
+        Those of the client and network with most of them go, and of these the one whose time is over first.
+        """
+        over: list[tuple[TopicId, str]] = []
+        while self._shares.is_full(0) and (greediest := self._shares.find_greedier(_NEWCOMER, 0)) is not None:
+            theirs = [topic for topic, peer in self._left.items() if peer == greediest]
+            topic = min(theirs, key=lambda each: self.ending[each][1])
+            over.append((topic, self.ending[topic][0]))
+            self._end(topic)
+        return over
+
+    def _note_left(self, topic: TopicId, peer: PeerId) -> None:
+        self._left[topic] = peer
+        self._shares.add(peer)
+
+    def _end(self, topic: TopicId) -> None:
+        del self.ending[topic]
+        self._shares.remove(self._left.pop(topic))
+        self._cells.delete(_ENDING, topic)
 
 
 LOOKED_AT = 256

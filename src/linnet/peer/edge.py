@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from linnet.core.effects import Hold
 from linnet.core.errors import Refused
+from linnet.core.fair_shares import Origins
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.inputs import Asked, DialFailed, LinkDown, LinkUp
 from linnet.core.reasons import Reason
@@ -95,14 +96,22 @@ _NO_EDGE = "this node has no proxies: only a node on the edge sleeps, see [edge]
 class Edge(Part):
     """The client and the proxy side of the edge, as far as this node has them."""
 
-    def __init__(self, config: PeerConfig, store: Store, streams: Streams, links: Links, out: Outbox) -> None:
+    def __init__(
+        self,
+        config: PeerConfig,
+        store: Store,
+        streams: Streams,
+        links: Links,
+        out: Outbox,
+        origins: Origins,
+    ) -> None:
         self._out = out
         self._streams = streams
         self._links = links
         self._client = EdgeClient(config.edge, streams.serving, out) if config.edge.proxies else None
         self._proxy: Proxy | None = None
         if config.proxy is not None:
-            self._proxy = Proxy(config.proxy, store, streams.serving, topic_of, out)
+            self._proxy = Proxy(config.proxy, store, streams.serving, topic_of, out, origins)
         self._sleeping = SleepSchedule(config.edge, out)
         self._refused: dict[PeerId, None] = {}
         self.nearby: dict[PeerId, None] = {}

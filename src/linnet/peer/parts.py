@@ -193,7 +193,7 @@ class Parts:
         around = Surroundings(self.context, self.out, self.overlays, trackers, config.overlay)
         self.added = tuple(each.make(around) for each in config.protocols if each.make is not None)
         """The parts of protocols that a program adds."""
-        self.edge = Edge(config, store, self.streams, self.links, self.out)
+        self.edge = Edge(config, store, self.streams, self.links, self.out, self.context.origins)
         adjacency.is_left_out = self.edge.is_ours
         self._is_edge = bool(config.edge.proxies)
         self.whereabouts = AddressBook(

@@ -16,7 +16,7 @@ from linnet.core.ids import AuthorId, DeviceId, PeerId, TopicId
 from linnet.core.limits import LARGEST_COUNT
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
-from linnet.delivery.chain import Chain, ChainKey, Range
+from linnet.delivery.chain import Chain, ChainKey, EarlyUnits, Range
 from linnet.delivery.context import Context
 from linnet.delivery.event_archive import known_heads
 from linnet.delivery.messages import ChainPlace
@@ -112,6 +112,7 @@ class Ingest:
         self._context = context
         self._governance = governance
         self.chains: dict[ChainKey, Chain] = {}
+        self._early = EarlyUnits()
         self._hearsay: dict[ChainKey, None] = {}
         """Announced chains of which no event was received: the first to be dropped when there are too
         many."""
@@ -229,6 +230,11 @@ class Ingest:
         self.asked = {}
         return [(chain, chain.release()) for chain in self.chains.values() if chain.held]
 
+    def find_greediest(self) -> Chain | None:
+        """Return the chain that holds most units before their turn if all together hold too much."""
+        key = self._early.find_greediest()
+        return None if key is None else self.chains[key]
+
     def restore_own(self) -> None:
         """Continue our own chain from where the log ends."""
         context = self._context
@@ -243,7 +249,7 @@ class Ingest:
         passed over.
         """
         before, self.chains = self.chains, {}
-        self._hearsay = {}
+        self._early, self._hearsay = EarlyUnits(), {}
         for head in known_heads(self._topic, self._context.store, resumed):
             self._begin(head.author, head.device, head.first).restore(head.first, head.last, head.head)
         floors: dict[ChainKey, int] = {}
@@ -285,6 +291,6 @@ class Ingest:
             del self._hearsay[oldest], self.chains[oldest]
         if len(self.chains) >= config.max_chains:
             raise InvalidEvent(Reason.TOO_MANY, f"{config.max_chains} chains are known already")
-        chain = Chain(author, device, base, config.window_ranges)
+        chain = Chain(author, device, base, config.window_ranges, self._early)
         self.chains[chain.key] = chain
         return chain

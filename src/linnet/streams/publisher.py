@@ -106,7 +106,7 @@ class Publisher:
         """The id of our last event."""
         self.next = 0
         self._heads: dict[int, EventId] = {}
-        self.ledger = Ledger()
+        self.ledger = Ledger(self._chain)
         for head in known_heads(topic, context.store):
             if head.author == context.author and head.device == context.device:
                 self.next, self.prev = head.last + 1, head.head

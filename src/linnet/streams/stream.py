@@ -226,6 +226,7 @@ class Stream:
             self.gaps.review_chain(chain)
             if chain.early > self._context.config.gaps_open:
                 self._give_up(chain, chain.missing()[:1], Reason.QUEUE_FULL, now)
+            self._let_go_of_early(now)
         self.announcements.note_news(chain)
         if has_owner:
             self.opening.look_for_keys(now)
@@ -537,6 +538,14 @@ class Stream:
             missed = Missed(self.topic, chain.author, chain.device, first, last, reason)
             self.readers.tell_missed(missed)
             self._hand_in_turn(chain, chain.forgo(first, last), None, now)
+
+    def _let_go_of_early(self, now: float) -> None:
+        """While units that wait for earlier ones take too much memory, give up what the most of them need."""
+        while (chain := self.ingest.find_greediest()) is not None:
+            if chain.held:
+                self.release_held(now)
+            if (gap := chain.first_gap) is not None:
+                self._give_up(chain, [gap], Reason.QUEUE_FULL, now)
 
     def leave(self, now: float) -> None:
         """Leave the stream: stop every timer and release every link."""
