@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import base64
+
 import pytest
+from msgspec import msgpack
 
 from linnet.core.errors import BadText
+from linnet.identity import cards
 from linnet.identity.cards import PREFIX, card_from_text, card_to_text, issue_card
 from linnet.identity.keys import SigningKey
 
@@ -36,3 +40,11 @@ def test_every_change_of_one_letter_and_every_missing_end_is_noticed() -> None:
 def test_what_is_no_card(text: str) -> None:
     with pytest.raises(BadText, match="card"):
         card_from_text(text)
+
+
+def test_a_card_whose_label_is_no_text_is_refused_in_words() -> None:
+    """Found by `tests.fuzz`: it has a good checksum, as anybody can make one."""
+    payload = msgpack.encode((bytes(32), bytes(32), 0, 1, "label", bytes(64))).replace(b"label", b"lab\xffl")
+    letters = base64.b32encode(payload + cards._checksum(payload)).decode().rstrip("=").lower()
+    with pytest.raises(BadText, match="this is no card"):
+        card_from_text(cards.PREFIX + letters)

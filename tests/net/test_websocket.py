@@ -8,7 +8,7 @@ from websockets.frames import Frame, Opcode
 from linnet.core.reasons import Reason
 from linnet.net.address import Address
 from linnet.net.failure import LinkFailure
-from linnet.net.websocket import MESSAGE_BYTES, WebSocket
+from linnet.net.websocket import MESSAGE_BYTES, PATH, WebSocket
 
 ADDRESS = Address("wss", "127.0.0.1", 443)
 
@@ -88,3 +88,16 @@ def test_an_answer_that_is_no_websocket_ends_it() -> None:
     client.to_send()
     with pytest.raises(LinkFailure):
         client.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+
+@pytest.mark.parametrize("path", [PATH, "/elsewhere"])
+@pytest.mark.parametrize("rest", [b"\x00\x01", b"\xed\xa0\x80", b"\xff" * 20])
+def test_a_request_with_a_broken_frame_right_behind_it_is_a_broken_link(path: str, rest: bytes) -> None:
+    """Found by `tests.fuzz`: the library had begun to close, and took no answer to the request any more."""
+    request = (
+        f"GET {path} HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    ).encode()
+    with pytest.raises(LinkFailure) as caught:
+        WebSocket().feed(request + rest)
+    assert caught.value.reason is Reason.PROTOCOL_ERROR

@@ -146,7 +146,7 @@ def card_from_text(text: str) -> Card:
         raise BadText("this card fails its checksum: a letter is wrong or missing; copy it again, whole")
     try:
         return _decoder.decode(payload)
-    except DecodeError as error:
+    except (DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadText(f"this is no card: {error}") from error
 
 

@@ -83,6 +83,7 @@ class WebSocket:
 
     def _answer(self, request: Request) -> None:
         assert isinstance(self._protocol, ServerProtocol)  # noqa: S101 - only a server gets requests
+        self._check()  # What came behind the request may have broken it off: then it takes no answer.
         if request.path != PATH:
             self._protocol.send_response(self._protocol.reject(404, "Not a Linnet address.\n"))
             raise LinkFailure(Reason.PROTOCOL_ERROR, "a request for another path")
