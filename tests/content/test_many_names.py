@@ -11,12 +11,12 @@ from tests.content.one_scout import FAR, FARTHER, IDENTITIES, NEAR, LoneScout, s
 from linnet.content.application import TOPIC
 from linnet.content.attribute_keys import attribute_key, distance
 from linnet.content.config import ContentConfig
-from linnet.content.messages import Publish, Subscribe, Subscribed, Taken
+from linnet.content.messages import Closer, Publish, Replace, Subscribe, Subscribed, Taken
 from linnet.content.passing import EventSigner
 from linnet.content.predicate import Attributes, read_attributes
 from linnet.content.rendezvous import Suspects
 from linnet.core.effects import Send
-from linnet.core.ids import PeerId
+from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
 from linnet.sim.clock import START
 from linnet.testing.networks import named_peer
@@ -133,3 +133,35 @@ def test_messages_to_keepers_that_do_not_answer_are_repeated_up_to_a_number() ->
     full = [each for each in effects if isinstance(each, Record) and each.reason is Reason.QUEUE_FULL]
     assert full
     assert {each.kind for each in full} == {Kind.CONTROL}
+
+
+def test_names_that_are_asked_for_and_given_up_leave_nothing_behind() -> None:
+    machine = LoneScout(1, Known(NEAR, hints=("tls://near:1",)), SMALL)
+    for peer in (NEAR, FAR, FARTHER):
+        machine.up(peer)
+    for name in names_nearer_than(FAR, 40):
+        machine.hear(FAR, Subscribe(1, name, name, 1), START)
+        machine.find(attribute_key(name))
+        machine.hear(FAR, Replace(name, ()), START)
+    scout, most = machine.scout, 2 * SMALL.routes
+    backups, elections = scout._backups, scout.elections
+    for kept in (backups._found, backups._around, backups._given, elections._lost, elections._better):
+        assert len(kept) <= most
+
+
+def test_a_rendezvous_that_gave_way_does_not_count_as_lost_any_more() -> None:
+    machine = alone()
+    machine.down(FARTHER)
+    for name in names_nearer_than(FAR, 6):
+        publish(machine, name)
+        machine.find(attribute_key(name))
+        assert machine.scout.elections.is_lost(name)
+        machine.hear(FAR, Closer(name, Contact(name_next_to(name), ("tls://x:1",))), START)
+    elections = machine.scout.elections
+    assert len(elections.held) < 6
+    assert [*elections._lost] == elections.held
+
+
+def name_next_to(attribute: str) -> PeerId:
+    """A key that is nearer to an attribute than any other: anyone can make it up."""
+    return PeerId(bytes(attribute_key(attribute)))

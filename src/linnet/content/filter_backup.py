@@ -9,6 +9,7 @@ replaced, and its successor is sent all filters.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -44,6 +45,7 @@ from linnet.core.reasons import Reason
 from linnet.core.timers import Timer
 from linnet.trace.records import Kind, Record
 
+T = TypeVar("T")
 _HINTS = 2
 _TEXT_BYTES = 65_536
 """Characters of predicates in one message, roughly."""
@@ -124,7 +126,17 @@ class Backups:
         """Return the nodes closest to an attribute beside this one: the keepers for its rendezvous."""
         key = attribute_key(attribute)
         pool = [*self._found.get(attribute, ()), *self._directory.closest(key, _CANDIDATES)]
-        return tuple(self._mend(self._around.setdefault(attribute, {}), pool, now).values())
+        return tuple(self._mend(self._entry(self._around, attribute), pool, now).values())
+
+    def _entry(self, by_name: dict[str, dict[PeerId, T]], attribute: str) -> dict[PeerId, T]:
+        """Return what is noted of an attribute; of too many, the one that was noted first is forgotten.
+
+        Its keepers are chosen anew, and told all filters again, when one of them changes.
+        """
+        entry = by_name.setdefault(attribute, {})
+        if len(by_name) > 2 * self._station.config.routes:
+            del by_name[next(iter(by_name))]
+        return entry
 
     def _mend(self, keepers: dict[PeerId, Contact], pool: list[Contact], now: float) -> dict[PeerId, Contact]:
         """Drop lost keepers and fill up from the pool. A working keeper stays: others were told to ask it."""
@@ -158,7 +170,7 @@ class Backups:
         """Send an attribute's filters to the keepers that lack them, and only the change `but` to others."""
         held = attribute in self._elections.held
         keepers = self.around(attribute, now) if held else self.contacts(now)
-        given = self._given.setdefault(attribute, {})
+        given = self._entry(self._given, attribute)
         for peer in [peer for peer, as_held in given.items() if as_held != held]:
             del given[peer]
             self._tell(self._station.book.contact(peer), Backup(0, attribute, False, True, ()))
@@ -224,6 +236,8 @@ class Backups:
     def handle_nodes_found(self, attribute: str, found: tuple[Contact, ...], now: float) -> None:
         """Have the nodes that a lookup found keep the filters of an attribute."""
         self._found[attribute] = found[:_CANDIDATES]
+        if len(self._found) > 2 * self._station.config.routes:
+            del self._found[next(iter(self._found))]
         if not self._station.config.backups:
             return
         if is_part(attribute):

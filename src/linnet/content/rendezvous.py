@@ -148,7 +148,7 @@ class Elections:
             known.append(self._better[attribute])
         closer = self._closer(key, known, now)
         if closer is not None:
-            if self._confirmed.pop(attribute, None) is not None:
+            if self._resign(attribute):
                 self.left.append(attribute)
             return closer
         if not self._config.confirm or now < self._confirmed.get(attribute, 0.0):
@@ -175,9 +175,14 @@ class Elections:
             self._confirmed[attribute] = now + self._config.confirmed
         else:
             self._prefer(attribute, closer)
-            if self._confirmed.pop(attribute, None) is not None:
+            if self._resign(attribute):
                 self.left.append(attribute)
         return attribute
+
+    def _resign(self, attribute: str) -> bool:
+        """Be the rendezvous of an attribute no longer; return whether this node was."""
+        self._lost.pop(attribute, None)
+        return self._confirmed.pop(attribute, None) is not None
 
     def _prefer(self, attribute: str, closer: Contact) -> None:
         self._better.pop(attribute, None)
@@ -196,8 +201,7 @@ class Elections:
         surplus = [name for name in self._confirmed if not len(routes(name))]
         surplus = surplus[: len(self._confirmed) - self._config.routes]
         for name in surplus:
-            del self._confirmed[name]
-            self._lost.pop(name, None)
+            self._resign(name)
         return surplus
 
     def look_up(self, attribute: str) -> None:
@@ -228,7 +232,7 @@ class Elections:
             if not self.suspects.heeds(sender, now):
                 return False
             self.suspects.note_named(contact.peer, sender)
-        del self._confirmed[attribute]
+        self._resign(attribute)
         self._prefer(attribute, closer)
         return True
 

@@ -334,6 +334,7 @@ class AddressBook(Part):
 
     def _forget(self, peer: PeerId) -> None:
         if self._heard.pop(peer, None) is not None:
+            self._turns.pop(peer, None)
             self._cells.delete(_HEARD, peer)
             self._out.record(Record(Kind.EVICTED, peer=peer, reason=Reason.TOO_MANY, note="addresses"))
 
