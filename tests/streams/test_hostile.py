@@ -368,3 +368,19 @@ def test_units_that_wait_for_one_that_never_comes_take_no_more_memory_than_their
     assert missed[0].first == missed[0].last == 0
     heard = len(siege.village.bodies("p1", siege.subscriptions["p1"])) - 1
     assert heard + chain.early == len(units[1::2]), "what waited is handed over, nothing is lost"
+
+
+def test_claims_that_made_room_for_others_wait_for_no_turn() -> None:
+    """Claims come by the thousand, turns of claimed chains by the dozen."""
+    siege = Siege(delivery=DeliveryConfig(max_chains=500))
+
+    def claims(number: int) -> list[Heads]:
+        keys = ((1000 * number + each).to_bytes(32, "big") for each in range(500))
+        places = (ChainPlace(AuthorId(key), DeviceId(bytes(8)), 0, 5, False) for key in keys)
+        return [Heads(TOPIC, tuple(places))]
+
+    siege.attack(claims, rounds=8, pause=0.8, wait=7.0)
+    stream = siege.stream_at("p1")
+    assert len(stream.ingest.chains) == 500
+    assert stream.gaps.repairs.keys() <= stream.ingest.chains.keys()
+    assert 0 < sum(map(len, stream.gaps._waiting.values())) <= 500

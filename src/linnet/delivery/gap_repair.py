@@ -199,7 +199,10 @@ class GapRepair:
 
     def forget_chain(self, key: ChainKey) -> None:
         """Stop the repair of a chain."""
-        if self.repairs.pop(key, None) is not None:
+        repair = self.repairs.pop(key, None)
+        if repair is not None:
+            if repair.waits:
+                self._leave_queue(key, repair.claimant)
             self._out.cancel_timer(GapDue(self._topic, key))
             self._release_idle()
 
@@ -274,11 +277,14 @@ class GapRepair:
         claimant, repair.claimant = repair.claimant, None
         if not repair.waits:
             return
+        self._leave_queue(key, claimant)
+        self._waiting.setdefault(None, {})[key] = None
+
+    def _leave_queue(self, key: ChainKey, claimant: PeerId | None) -> None:
         claimed = self._waiting[claimant]
         del claimed[key]
         if not claimed:
             del self._waiting[claimant]
-        self._waiting.setdefault(None, {})[key] = None
 
     def _set_pace(self, now: float) -> None:
         self._out.set_timer(max(0.0, self._asked[0] + 1.0 - now), PaceDue(self._topic))

@@ -6,7 +6,7 @@ leave this module. A duplicate costs no check, since its numbers were seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 from msgspec.structs import astuple
@@ -116,6 +116,8 @@ class Ingest:
         self._hearsay: dict[ChainKey, None] = {}
         """Announced chains of which no event was received: the first to be dropped when there are too
         many."""
+        self.forgotten: Callable[[ChainKey], None] = lambda key: None
+        """Called with a chain that was announced, and made room for another."""
         self.anchored = False
         """Whether a storage node has told us which chains exist: an unknown chain is new then, and all of it
         is due to us."""
@@ -289,6 +291,7 @@ class Ingest:
             # Anyone can announce chains that do not exist; real chains must still find room.
             oldest = next(iter(self._hearsay))
             del self._hearsay[oldest], self.chains[oldest]
+            self.forgotten(oldest)
         if len(self.chains) >= config.max_chains:
             raise InvalidEvent(Reason.TOO_MANY, f"{config.max_chains} chains are known already")
         chain = Chain(author, device, base, config.window_ranges, self._early)

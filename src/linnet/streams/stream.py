@@ -67,6 +67,7 @@ class Stream:
         self.ingest = Ingest(self.topic, context, self.governance)
         self.flood = Flood(self.topic)
         self.gaps = GapRepair(self.topic, context.config, context.links, out)
+        self.ingest.forgotten = self.gaps.forget_chain
         self.keeper = Keeper(self.topic, context, self.archive, out, room)
         self.publisher = Publisher(self.topic, context, self.archive, out)
         self.sealed = Sealed(self.topic, context, self.governance, out)
