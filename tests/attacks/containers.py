@@ -100,6 +100,11 @@ def _attributes(owner: ast.ClassDef) -> Iterator[tuple[str, str]]:
             if not declared.startswith("ClassVar"):
                 yield each.target.id, declared
     told: dict[str, str] = {}
+    returns = {
+        f"self.{each.name}": ast.unparse(each.returns)
+        for each in ast.walk(owner)
+        if isinstance(each, ast.FunctionDef) and each.returns is not None
+    }
     for made in ast.walk(owner):
         if isinstance(made, ast.AnnAssign) and _is_own(made.target):
             told[made.target.attr] = ast.unparse(made.annotation)  # type: ignore[union-attr]
@@ -111,7 +116,7 @@ def _attributes(owner: ast.ClassDef) -> Iterator[tuple[str, str]]:
                     targets, values = target.elts, made.value.elts
                 for one, value in zip(targets, values, strict=False):
                     if _is_own(one):
-                        told.setdefault(one.attr, _type_of(value))  # type: ignore[attr-defined]
+                        told.setdefault(one.attr, _type_of(value, returns))  # type: ignore[attr-defined]
     yield from told.items()
 
 
@@ -121,8 +126,11 @@ def _is_own(target: ast.expr) -> bool:
     )
 
 
-def _type_of(value: ast.expr) -> str:
+def _type_of(value: ast.expr, returns: dict[str, str]) -> str:
+    """Return the type of what an attribute is set to; `returns`: what the class's own methods return."""
     if isinstance(value, ast.Call):
+        if ast.unparse(value.func) in returns:
+            return returns[ast.unparse(value.func)]
         called = ast.unparse(value.func).removesuffix(".fromkeys")
         return (
             called
