@@ -16,7 +16,8 @@ from linnet.sim.attacks.figures import AttackFigures
 from linnet.sim.attacks.hostile_keepers import KeeperAttack, run_keeper_attack
 from linnet.sim.attacks.hostile_rendezvous import ContentAttack, run_content_attack
 from linnet.sim.attacks.hostile_storage import StorageAttack, run_storage_attack
-from linnet.sim.attacks.hostile_tracker import Favour, TrackerAttack, run_tracker_attack
+from linnet.sim.attacks.hostile_tracker import BESIDE_STORAGE, Favour, TrackerAttack, run_tracker_attack
+from linnet.sim.attacks.lying_relays import RelayAttackPlan, RelayLie, run_relay_attack
 from linnet.sim.attacks.silent_streams import Order, StreamAttack, run_stream_attack
 
 Run = Callable[[float, int], AttackFigures]
@@ -66,8 +67,8 @@ def _crowding(share: float, seed: int) -> AttackFigures:
     return run_stream_attack(scenario).figures
 
 
-def _tracker(favour: Favour) -> Run:
-    return lambda share, seed: run_tracker_attack(TrackerAttack(favour, seed=seed))
+def _tracker(favour: Favour, storage: bool) -> Run:
+    return lambda share, seed: run_tracker_attack(TrackerAttack(favour, storage=storage, seed=seed))
 
 
 def _storage(named: bool) -> Run:
@@ -89,6 +90,14 @@ def _table(networks: int) -> Run:
     return run
 
 
+def _relays(lie: RelayLie) -> Run:
+    def run(share: float, seed: int) -> AttackFigures:
+        relays = 1 if share == 1.0 else 2
+        return run_relay_attack(RelayAttackPlan(lie, relays=relays, seed=seed)).figures
+
+    return run
+
+
 _NEIGHBOURS = (1 / 2, 2 / 3, 9 / 10)
 _SAYS = {
     Conduct.SILENT: "neighbours forward nothing",
@@ -104,9 +113,16 @@ _TRACKERS = {
     Favour.FAVOUR: "a tracker keeps most nodes far from the publisher",
 }
 
+_RELAYS = {
+    RelayLie.WITHHOLD: "one relay withholds what some members say",
+    RelayLie.REORDER: "one relay hands events over in another order",
+    RelayLie.REPLAY: "one relay shows an old state",
+    RelayLie.SPLIT: "one relay shows members different events",
+}
+
 ATTACKS: tuple[NamedAttack, ...] = (
     *(
-        NamedAttack(conduct.value, "streams", says, _NEIGHBOURS, _silent(conduct, order), order.value)
+        NamedAttack(conduct.value, "streams", says, _NEIGHBOURS, _silent(conduct, order), order.value, 1 / 2)
         for conduct, says in _SAYS.items()
         for order in (Order.AFTER, Order.BEFORE)
     ),
@@ -117,6 +133,7 @@ ATTACKS: tuple[NamedAttack, ...] = (
         (1 / 2, 2 / 3),
         _crowding,
         Order.BEFORE.value,
+        holds_to=1 / 2,
     ),
     *(
         NamedAttack(
@@ -124,10 +141,21 @@ ATTACKS: tuple[NamedAttack, ...] = (
             "streams",
             says,
             (1.0,),
-            _tracker(favour),
+            _tracker(favour, storage=False),
             holds_to=1.0 if favour is Favour.FAVOUR else 0.0,
         )
         for favour, says in _TRACKERS.items()
+    ),
+    *(
+        NamedAttack(
+            favour.value + BESIDE_STORAGE,
+            "streams",
+            f"{_TRACKERS[favour]}, and there is an honest storage node",
+            (1.0,),
+            _tracker(favour, storage=True),
+            holds_to=1.0,
+        )
+        for favour in (Favour.ISOLATE, Favour.PARTITION)
     ),
     NamedAttack(
         "empty-volunteers",
@@ -135,6 +163,7 @@ ATTACKS: tuple[NamedAttack, ...] = (
         "storage nodes that nobody named show no history",
         (1 / 2, 3 / 4, 9 / 10),
         _storage(named=False),
+        holds_to=3 / 4,
     ),
     NamedAttack(
         "empty-storage",
@@ -175,6 +204,10 @@ ATTACKS: tuple[NamedAttack, ...] = (
         (25 / 37,),
         _table(networks=0),
         holds_to=25 / 37,
+    ),
+    *(
+        NamedAttack(lie.value, "rooms", says, (1 / 2, 1.0), _relays(lie), holds_to=1 / 2)
+        for lie, says in _RELAYS.items()
     ),
     NamedAttack(
         "rendezvous",

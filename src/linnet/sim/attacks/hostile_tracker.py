@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from linnet.core.ids import Contact, PeerId
 from linnet.core.inputs import Received
 from linnet.core.messages import Message
-from linnet.overlay.messages import Instruction, Status
+from linnet.overlay.messages import Instruction, Members, Status
 from linnet.peer.config import Identity, PeerConfig
 from linnet.peer.interface import Effect, Input, NodeMachine
 from linnet.peer.peer import Peer
@@ -33,6 +33,9 @@ from linnet.sim.attacks.stream_nodes import (
 )
 from linnet.streams.config import StorageRule, StreamOptions
 from linnet.trace.records import TraceSink
+
+BESIDE_STORAGE = "-beside-storage"
+"""Ends the name of an attack if there is an honest storage node."""
 
 _SIDE = 2
 """The nodes to each side that an honest-looking ring names as neighbours."""
@@ -64,7 +67,10 @@ class TrackerAttack(Struct, frozen=True):
 
 
 class HostileTracker(SendingNode):
-    """A tracker that answers every node with the neighbours of its plan, and hears no complaint."""
+    """A tracker that answers every node with the neighbours of its plan, and hears no complaint.
+
+    Of other members it names nobody else either.
+    """
 
     def __init__(self, machine: NodeMachine, plan: Mapping[PeerId, tuple[Contact, ...]]) -> None:
         super().__init__(machine)
@@ -80,6 +86,8 @@ class HostileTracker(SendingNode):
         """See `SendingNode.choose_message`."""
         if isinstance(message, Instruction) and peer in self._plan:
             return replace(message, neighbors=self._plan[peer])
+        if isinstance(message, Members) and peer in self._plan:
+            return replace(message, contacts=self._plan[peer])
         return message
 
 
@@ -173,4 +181,5 @@ def run_tracker_attack(scenario: TrackerAttack, *, told: Notices = tells_of_a_lo
     calm = MisledStream(scenario, told=told, is_attacked=False)
     world.run()
     calm.run()
-    return measure_attack(scenario.favour.value, 1.0, world, calm, scenario.settle)
+    name = scenario.favour.value + (BESIDE_STORAGE if scenario.storage else "")
+    return measure_attack(name, 1.0, world, calm, scenario.settle)

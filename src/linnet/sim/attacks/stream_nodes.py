@@ -38,13 +38,14 @@ _SUBSCRIPTION = 1
 Notices = Callable[[Record], bool]
 """Tells whether a record is of a certain kind."""
 
-BLAMES = (Reason.FORGING, Reason.FLOODING, Reason.REPLAYING)
+BLAMES = (Reason.FORGING, Reason.FLOODING, Reason.REPLAYING, Reason.SILENT)
 """The reasons of records that blame the peer that they name."""
 
 
 def tells_of_a_loss(record: Record) -> bool:
     """Return whether the reader of whom this record is was told that it may lack events."""
-    return record.reason is Reason.GAP_UNFILLED
+    is_cut_off = record.reason is Reason.SILENT and record.peer is None
+    return is_cut_off or record.reason is Reason.GAP_UNFILLED
 
 
 def blames_a_peer(record: Record) -> bool:

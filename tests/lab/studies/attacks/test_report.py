@@ -96,7 +96,7 @@ def test_a_broken_bound_is_found_and_what_is_not_promised_is_none() -> None:
     assert broken([outcome("streams", "empty-storage", 0.9, least=0.99)]) == ["holds.empty-storage.90"]
     assert broken([outcome("places", "keepers", 0.5, least=0.99)]) == ["holds.keepers.50"]
     assert broken([outcome("places", "keepers", 0.75, least=0.0)]) == []
-    assert broken([outcome("streams", "silent", 0.5, joins="after", least=0.0)]) == []
+    assert broken([outcome("streams", "silent", 0.9, joins="after", least=0.0)]) == []
 
 
 def test_losses_without_an_attack_and_losses_of_content_that_nobody_noticed_are_found() -> None:
