@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from linnet.core.reasons import Reason
     from linnet.delivery.items import (
         CaughtUp,
+        CutOff,
         Ended,
         Forked,
         Missed,
@@ -51,6 +52,7 @@ __all__ = [
     "BadText",
     "CaughtUp",
     "ConfigError",
+    "CutOff",
     "Ended",
     "Event",
     "Fate",
@@ -95,6 +97,7 @@ _MODULES = {
     "linnet.delivery.receipts": ("Fate", "ReceiverFate"),
     "linnet.delivery.items": (
         "CaughtUp",
+        "CutOff",
         "Ended",
         "Forked",
         "Missed",

@@ -221,3 +221,15 @@ def test_only_so_many_claims_are_remembered_and_none_of_what_was_seen() -> None:
     for number in range(20):
         chain.note_claim(PeerId(bytes([number]) * 32), number)
     assert len(chain.claims or ()) == 8
+
+
+def test_what_was_held_and_is_not_due_is_let_go() -> None:
+    ann = Voice()
+    units = ann.units(5)
+    chain = ann.chain(3)
+    chain.held = True
+    for number in (3, 0, 1, 4):
+        assert take(chain, units[number]) == []
+    assert chain.early == 4
+    assert chain.release() == [units[3], units[4]]
+    assert chain.early == 0

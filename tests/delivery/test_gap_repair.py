@@ -41,13 +41,13 @@ class Scene:
 
     def fire(self) -> list[Any]:
         self.out.clear()
-        assert not self.gaps.ask_source(self.chain, self.now)
+        assert not self.gaps.ask_sources(self.chain, self.now)
         self.now += 1
         return self.out.take()
 
     def give_up(self) -> list[Any]:
         self.out.clear()
-        assert self.gaps.ask_source(self.chain, self.now)
+        assert self.gaps.ask_sources(self.chain, self.now)
         return self.out.take()
 
     @property
@@ -138,9 +138,9 @@ def test_storage_first_then_neighbours_then_a_pause() -> None:
     scene.begin()
     for source in (S1, S2):
         assert scene.fire() == [scene.ask(source), scene.wait(3.0)]
-        assert asked(scene.out, scene.gaps.handle_answer, scene.chain, done=True) == [scene.wait(0.0)]
+        assert asked(scene.out, scene.gaps.handle_answer, source, scene.chain, done=True) == [scene.wait(0.0)]
     assert scene.fire() == [scene.ask(NEIGHBOR), scene.wait(3.0)]
-    assert asked(scene.out, scene.gaps.handle_answer, scene.chain, done=True) == [scene.wait(1.0)]
+    assert asked(scene.out, scene.gaps.handle_answer, NEIGHBOR, scene.chain, done=True) == [scene.wait(1.0)]
     assert scene.fire() == [scene.ask(S1), scene.wait(3.0)]
 
 
@@ -158,7 +158,7 @@ def test_who_had_some_is_asked_for_the_rest() -> None:
     scene.begin()
     scene.fire()
     take(scene.chain, scene.units[1])
-    assert asked(scene.out, scene.gaps.handle_answer, scene.chain, done=True) == [scene.wait(0.0)]
+    assert asked(scene.out, scene.gaps.handle_answer, S1, scene.chain, done=True) == [scene.wait(0.0)]
     assert scene.fire() == [scene.ask(S1, 2, 2), scene.wait(3.0)]
 
 
@@ -167,7 +167,7 @@ def test_the_pages_of_an_answer_are_awaited() -> None:
     scene.gaps.set_storage([Contact(S1, HINTS)])
     scene.begin()
     scene.fire()
-    assert asked(scene.out, scene.gaps.handle_answer, scene.chain, done=False) == [scene.wait(3.0)]
+    assert asked(scene.out, scene.gaps.handle_answer, S1, scene.chain, done=False) == [scene.wait(3.0)]
 
 
 def test_several_holes_are_asked_for_once_each() -> None:
@@ -178,15 +178,15 @@ def test_several_holes_are_asked_for_once_each() -> None:
     scene.gaps.set_storage([Contact(S1, HINTS)])
     scene.begin()
     assert scene.fire() == [scene.ask(S1), scene.ask(S1, 4, 4), scene.wait(3.0)]
-    assert asked(scene.out, scene.gaps.handle_answer, scene.chain, done=True) == [scene.wait(3.0)]
-    assert asked(scene.out, scene.gaps.handle_answer, scene.chain, done=True) == [scene.wait(1.0)]
+    assert asked(scene.out, scene.gaps.handle_answer, S1, scene.chain, done=True) == [scene.wait(3.0)]
+    assert asked(scene.out, scene.gaps.handle_answer, S1, scene.chain, done=True) == [scene.wait(1.0)]
 
 
 def test_an_answer_that_nobody_waits_for_changes_nothing() -> None:
     scene = Scene(S1)
-    assert asked(scene.out, scene.gaps.handle_answer, scene.chain, done=True) == []
+    assert asked(scene.out, scene.gaps.handle_answer, S1, scene.chain, done=True) == []
     scene.begin()
-    assert asked(scene.out, scene.gaps.handle_answer, scene.chain, done=True) == []
+    assert asked(scene.out, scene.gaps.handle_answer, S1, scene.chain, done=True) == []
 
 
 def test_rounds_are_ever_further_apart_and_then_it_is_given_up() -> None:
@@ -195,7 +195,7 @@ def test_rounds_are_ever_further_apart_and_then_it_is_given_up() -> None:
     scene.begin()
     for pause in (1.0, 2.0, 4.0):
         assert scene.fire() == [scene.ask(S1), scene.wait(3.0)]
-        assert asked(scene.out, scene.gaps.handle_answer, scene.chain, done=True) == [scene.wait(pause)]
+        assert asked(scene.out, scene.gaps.handle_answer, S1, scene.chain, done=True) == [scene.wait(pause)]
     assert scene.give_up() == [CancelTimer(scene.timer)]
     assert (scene.gaps.lost, len(scene.gaps.repairs)) == (2, 0)
 
@@ -210,8 +210,8 @@ def test_many_holders_do_not_use_up_the_tries() -> None:
         scene.gaps.note_holder(peer, scene.ann.key)
     scene.begin()
     for _ in range(11):
-        scene.fire()
-        scene.gaps.handle_answer(scene.chain, done=True)
+        sent = scene.fire()[0]
+        scene.gaps.handle_answer(sent.peer, scene.chain, done=True)
     assert len(scene.gaps.repairs) == 1
     assert scene.fire()[0] == scene.ask(S1)
 
@@ -278,14 +278,14 @@ def test_many_gaps_at_once_are_asked_for_in_the_measure_that_a_peer_may_speak() 
         chains.append(chain)
     out.clear()
     for chain in chains:
-        gaps.ask_source(chain, 1.0)
+        gaps.ask_sources(chain, 1.0)
     assert sum(isinstance(effect, Send) for effect in out.take()) == 200
     waiting = dict.fromkeys(chain.key for chain in chains[200:])
     by_key = {chain.key: chain for chain in chains}
     turns = [by_key[key] for key in gaps.take_turns(1.5)]
     assert turns == [], "the second is not over yet"
     for key in gaps.take_turns(2.0):
-        gaps.ask_source(by_key[key], 2.0)
+        gaps.ask_sources(by_key[key], 2.0)
         del waiting[key]
     assert waiting == {}
     assert sum(isinstance(effect, Send) for effect in out.take()) == 100
@@ -319,14 +319,14 @@ class Crowd:
     def begin(self) -> None:
         """The grace time of all is over."""
         for chain in self.chains.values():
-            self.gaps.ask_source(chain, 1.0)
+            self.gaps.ask_sources(chain, 1.0)
         self.out.clear()
 
     def turn(self, now: float) -> Counter[str]:
         """Whose chains have their turn."""
         asked: Counter[str] = Counter()
         for key in self.gaps.take_turns(now):
-            self.gaps.ask_source(self.chains[key], now)
+            self.gaps.ask_sources(self.chains[key], now)
             asked[self.names[list(self.chains).index(key)]] += 1
         return asked
 
@@ -416,3 +416,37 @@ def test_who_waits_does_not_count_rounds_in_which_nobody_could_be_asked() -> Non
     place = scene.ann.identity
     ask = Resend(TOPIC, place.author, place.card.device, 1, 2)
     assert Send(S1, ask) in scene.fire()
+
+
+def test_who_does_not_answer_is_asked_after_others_and_then_more_are_asked_at_a_time() -> None:
+    peers = [PeerId(bytes([n]) * 32) for n in range(1, 8)]
+    scene = Scene(*peers)
+    for peer in peers:
+        scene.gaps.note_holder(peer, scene.ann.key)
+    scene.begin()
+
+    def asked_now() -> list[PeerId]:
+        return [each.peer for each in scene.fire() if isinstance(each, Send)]
+
+    assert [asked_now() for _ in range(3)] == [peers[:1], peers[1:3], peers[3:7]]
+    assert asked_now() == [], "a round is over"
+    scene.gaps.handle_link_down(peers[5])
+    scene.gaps.note_holder(peers[5], scene.ann.key)
+    assert asked_now()[0] == peers[5], "it has not been silent since it came back"
+
+
+def test_an_answer_of_somebody_who_was_not_asked_ends_no_waiting() -> None:
+    scene = Scene(S1, S2)
+    scene.gaps.set_storage([Contact(S1, HINTS)])
+    scene.begin()
+    scene.fire()
+    assert asked(scene.out, scene.gaps.handle_answer, S2, scene.chain, done=True) == []
+
+
+def test_what_we_refuse_is_not_asked_of_others_in_the_same_round() -> None:
+    scene = Scene(S1, S2)
+    scene.gaps.set_storage([Contact(S1, HINTS), Contact(S2, HINTS)])
+    scene.begin()
+    scene.fire()
+    told = asked(scene.out, scene.gaps.handle_answer, S1, scene.chain, done=True, is_refused=True)
+    assert told == [scene.wait(1.0)]

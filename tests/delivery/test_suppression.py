@@ -28,7 +28,10 @@ def receivers(effects: object) -> list[PeerId]:
 def test_without_a_delay_it_goes_on_at_once() -> None:
     out, voice = Outbox(), Voice("ann")
     suppression = Suppression(voice.topic, flood_of(voice, A, B, C), 0.0, out)
-    assert receivers(asked(out, suppression.spread, voice.say(), voice.identity.card, A, 2, 0, NOW)) == [B, C]
+    assert receivers(asked(out, suppression.spread, voice.say(), voice.identity.card, (A,), 2, 0, NOW)) == [
+        B,
+        C,
+    ]
     assert not suppression
 
 
@@ -37,7 +40,9 @@ def test_who_sends_it_meanwhile_is_skipped() -> None:
     unit = voice.say()
     suppression = Suppression(voice.topic, flood_of(voice, A, B, C), 0.1, out)
     timer = SpreadDue(voice.topic, unit.head)
-    assert asked(out, suppression.spread, unit, voice.identity.card, A, 2, 0, NOW) == [SetTimer(0.1, timer)]
+    assert asked(out, suppression.spread, unit, voice.identity.card, (A,), 2, 0, NOW) == [
+        SetTimer(0.1, timer)
+    ]
     suppression.note_source(unit.unit, B)
     suppression.note_source(voice.say().unit, C)
     sent = asked(out, suppression.spread_waiting, unit.head, NOW + 0.1)

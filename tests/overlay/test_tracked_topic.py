@@ -19,8 +19,9 @@ def join(*neighbors: PeerId, storage: bool = False) -> Join:
 
 
 def tracked(nodes: int = 0, config: TrackerConfig | None = None) -> TrackedTopic:
-    shares = FairShares(100, Origins())
-    made = TrackedTopic(TOPIC, join(), PEERS[0], config or TrackerConfig(), Random(1), shares, 0.0)
+    origins = Origins()
+    shares = FairShares(100, origins)
+    made = TrackedTopic(TOPIC, join(), PEERS[0], config or TrackerConfig(), Random(1), shares, origins, 0.0)
     for peer in PEERS[:nodes]:
         made.join_node(peer, join(), True, 0.0)
     return made

@@ -72,6 +72,9 @@ class Driven:
     def leave(self, topic: TopicId, now: float) -> list[Any]:
         return self._machine.perform(lambda: self.member.leave(topic, now), now)
 
+    def perform(self, act: Callable[[], Any]) -> list[Any]:
+        return self._machine.perform(act, 0.0)
+
     def note_rtt(self, peer: PeerId, seconds: float) -> list[Any]:
         return self._machine.perform(lambda: self.member.note_rtt(peer, seconds), 0.0)
 

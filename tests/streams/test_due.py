@@ -169,7 +169,8 @@ def test_a_clock_that_was_set_makes_nothing_old_that_others_say_was_said_in_our_
 def test_a_clock_that_was_set_makes_nothing_old_that_follows_what_we_heard() -> None:
     scene = Scene()
     units = scene.ann.units(4)
-    assert bodies(scene.hear(units[1])) == texts(units[1])
+    assert bodies(scene.hear(units[1])) == []
+    assert bodies(asked(scene.stream.out, scene.stream.release_held, NOW)) == texts(units[1])
     assert bodies(scene.hear(units[3])) == []
     assert bodies(scene.resent(units[2], HOURS_MS)) == [*texts(units[2]), *texts(units[3])]
 
@@ -232,7 +233,8 @@ def test_who_does_not_answer_is_not_waited_for_for_ever() -> None:
 def test_what_has_lost_its_turn_is_told_once() -> None:
     scene = Scene()
     units = scene.ann.units(4)
-    assert bodies(scene.hear(units[3])) == texts(units[3])
+    assert bodies(scene.hear(units[3])) == []
+    assert bodies(asked(scene.stream.out, scene.stream.release_held, NOW)) == texts(units[3])
     author, device = scene.ann.identity.author, scene.ann.identity.card.device
     missed = Missed(scene.stream.topic, author, device, 1, 2, Reason.GAP_UNFILLED)
     assert items_of(scene.heads(3, due=1)) == [missed]
@@ -261,3 +263,64 @@ def test_false_answers_silence_nobody() -> None:
     short = Heads(scene.stream.topic, (scene.place(4), scene.place(5)), 0, (4,))
     scene.stream.handle_heads(A, short, NOW)
     assert bodies(scene.hear(units[4])) == texts(units[4])
+
+
+def test_who_meets_a_chain_in_its_middle_asks_what_was_said_before_in_its_time() -> None:
+    scene = Scene()
+    units = scene.ann.units(4)
+    asked_for = scene.hear(units[2])
+    assert bodies(asked_for) == []
+    questions = [each for each in asked_for if isinstance(each, Send) and isinstance(each.message, Heads)]
+    assert [(each.peer, each.message.waited_ms) for each in questions] == [(A, 60_000)]
+    assert bodies(scene.heads(2, due=1)) == []
+    assert scene.missing == [(1, 1)]
+    assert bodies(scene.resent(units[1], 500)) == [*texts(units[1]), *texts(units[2])]
+    assert bodies(scene.hear(units[3])) == texts(units[3])
+
+
+def test_what_comes_live_meanwhile_has_its_turn_if_it_is_due_and_none_if_not() -> None:
+    for due, expected in ((0, [b"0", b"1", b"2"]), (2, [b"2"])):
+        scene = Scene()
+        units = scene.ann.units(3)
+        scene.hear(units[2])
+        assert bodies(scene.hear(units[0])) == []
+        assert bodies(scene.hear(units[1])) == []
+        assert bodies(scene.heads(2, due=due)) == expected
+
+
+def test_who_asks_itself_says_that_all_is_due() -> None:
+    scene = Scene()
+    scene.hear(scene.ann.units(4)[3])
+    question = Heads(scene.stream.topic, (), 1_000)
+    (answer,) = asked(scene.stream.out, scene.stream.handle_heads, B, question, NOW)
+    assert answer.message.due == (0,), "in doubt it is"
+
+
+def test_what_we_lack_ourselves_is_due_to_others_too() -> None:
+    scene = Scene()
+    units = scene.ann.units(6)
+    scene.heads(5, due=2)
+    scene.hear(units[5])
+    question = Heads(scene.stream.topic, (), 1_000)
+    answer = asked(scene.stream.out, scene.stream.handle_heads, B, question, NOW)[-1]
+    assert scene.missing == [(2, 4)]
+    assert answer.message.due == (2,)
+
+
+def test_without_a_wish_for_what_was_before_nothing_is_held() -> None:
+    stream = Staged("tea", context_of())
+    ann = Voice(topic=stream.topic)
+    unit = ann.units(3)[2]
+    data = Data(unit.unit, 1, 0, int(NOW * 1_000_000), ann.identity.card)
+    told = asked(stream.out, stream.handle_data, A, data, NOW)
+    assert not any(isinstance(each, Send) and isinstance(each.message, Heads) for each in told)
+    assert not stream.ingest.chains[ann.key].held
+
+
+def test_a_subscription_made_while_the_clock_was_ahead_misses_nothing_by_it() -> None:
+    scene = Scene()
+    units = scene.ann.units(3)
+    scene.stream.readers.add(Subscribe(2, "tea"), None, NOW + 100_000.0)
+    scene.stream.readers.remove(1)
+    scene.heads(1, due=0)
+    assert bodies(scene.resent(units[0], 5_000)) == texts(units[0])

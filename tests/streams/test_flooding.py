@@ -17,12 +17,16 @@ from linnet.streams.commands import Publish, Published
 from linnet.streams.config import StreamOptions
 from linnet.trace.records import Kind, Record
 
+PLAIN = DeliveryConfig(lazy_peers=0)
+"""Flooding alone: publishers send to their neighbours only."""
+
 
 def of_kind(village: Village, kind: Kind) -> list[Record]:
     return [record for _, record in village.notes.records if record.kind is kind]
 
 
 def joined(peers: int, **options: object) -> tuple[Village, dict[str, int]]:
+    options.setdefault("delivery", PLAIN)
     village = Village(peers=peers, storage=0, **options)  # type: ignore[arg-type]
     subscriptions = {name: village.subscribe(name) for name in village.names if name[0] == "p"}
     village.run(10)
@@ -61,7 +65,7 @@ def test_hops_and_ages_grow_on_the_way_and_count_at_the_first_receipt_only() -> 
 def test_waiting_before_passing_on_saves_sends_for_delay() -> None:
     plain, _ = joined(12)
     plain.publish("p0", b"x", wait=3)
-    held, subscriptions = joined(12, delivery=DeliveryConfig(suppress=0.05))
+    held, subscriptions = joined(12, delivery=DeliveryConfig(suppress=0.05, lazy_peers=0))
     held.publish("p0", b"x", wait=3)
     assert len(of_kind(held, Kind.SENT)) < len(of_kind(plain, Kind.SENT)) == 12 * 4 - 11
     for name, subscription in subscriptions.items():

@@ -10,12 +10,12 @@ from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.commands import Unsubscribe
 from linnet.delivery.messages import Data, DeliveryMessage, KeepingMessage
-from linnet.overlay.messages import OverlayMessage, Reachability, Status, StatusAll
+from linnet.overlay.messages import OverlayMessage, Reachability, SampleMessage, Status, StatusAll
 from linnet.peer.config import LinkConfig
 from linnet.peer.interface import Examine, NodeStatus
 from linnet.peer.messages import LinkMessage
 from linnet.streams.config import StorageRule
-from linnet.streams.messages import StreamMessage
+from linnet.streams.messages import Follow, StreamMessage
 from linnet.streams.stream_names import topic_of
 from linnet.trace.records import Kind
 
@@ -32,7 +32,8 @@ def topics_of(message: Message) -> set[bytes]:
         return {status.topic for status in message.topics}
     if isinstance(message, Status):
         return {message.status.topic}
-    assert isinstance(message, DeliveryMessage | KeepingMessage | OverlayMessage | StreamMessage)
+    kinds = DeliveryMessage | KeepingMessage | OverlayMessage | SampleMessage | StreamMessage | Follow
+    assert isinstance(message, kinds)
     return {getattr(message, "topic")}  # noqa: B009 - all others of these have one
 
 

@@ -49,10 +49,10 @@ class Scene:
         assert asked(self.out, self.readers.begin, reader) == []
 
     def ordered(self, unit: Verified, hops: int) -> list[Any]:
-        return asked(self.out, self.readers.hand, self.readers.ordered, unit, hops)
+        return asked(self.out, self.readers.hand, self.readers.ordered, unit, hops, NOW)
 
     def unordered(self, unit: Verified, hops: int) -> list[Any]:
-        return asked(self.out, self.readers.hand, self.readers.unordered, unit, hops)
+        return asked(self.out, self.readers.hand, self.readers.unordered, unit, hops, NOW)
 
     def durable(self, number: int) -> list[Any]:
         cursor = Cursor(TOPIC, "mine", self.store.cells)

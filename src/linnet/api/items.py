@@ -15,6 +15,7 @@ from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.items import (
     CaughtUp,
+    CutOff,
     Ended,
     Forked,
     Inserted,
@@ -122,6 +123,14 @@ class StorageDiffersView(Struct, frozen=True, tag="storage_differs"):
     """Further chains about which they differ."""
 
 
+class CutOffView(Struct, frozen=True, tag="cut_off"):
+    """This node may be cut off: others claim to have events that nobody hands over; 0 events: no longer."""
+
+    topic: str
+    events: int
+    claimants: int
+
+
 class CaughtUpView(Struct, frozen=True, tag="caught_up"):
     """All history was handed over; the following items are live."""
 
@@ -193,6 +202,7 @@ ItemView: TypeAlias = (
     | MissedView
     | ForkedView
     | StorageDiffersView
+    | CutOffView
     | CaughtUpView
     | OverdueView
     | RelayFaultyView
@@ -229,6 +239,8 @@ def item_view(item: Item) -> ItemView:
             return StorageDiffersView(
                 topic_text(topic), person_text(author), device.hex(), last, nodes, others
             )
+        case CutOff(topic, events, claimants):
+            return CutOffView(topic_text(topic), events, claimants)
         case CaughtUp(begins_at, evicted, reason):
             return CaughtUpView(begins_at, evicted, _reason_text(reason))
         case Inserted(_, event, before):
@@ -296,6 +308,8 @@ def item_of(view: ItemView) -> Item | None:
                 tuple(StorageTold(PeerId(from_text(Sort.DEVICE, each.node)), each.last) for each in told),
                 others,
             )
+        case CutOffView(topic, events, claimants):
+            return CutOff(TopicId(from_text(Sort.TOPIC, topic)), events, claimants)
         case CaughtUpView(begins_at, evicted, reason):
             return CaughtUp(begins_at, evicted, _reason(reason))
         case EndedView(reason):

@@ -18,6 +18,7 @@ import typer
 from linnet.api.content import ContentItemView, InGroupsView, MatchView, OverflowView
 from linnet.api.items import (
     CaughtUpView,
+    CutOffView,
     EndedView,
     EventView,
     ForkedView,
@@ -229,7 +230,7 @@ class EventPrinter(ItemPrinter[ItemView]):
                 self._print_event(item)
             case MissedView():
                 self._print_missed(item)
-            case ForkedView() | StorageDiffersView():
+            case ForkedView() | StorageDiffersView() | CutOffView():
                 self._beside(item, untruth_text(item))
             case CaughtUpView():
                 self._print_history_end(item)
@@ -307,8 +308,10 @@ class HistoryPrinter(EventPrinter):
             raise Failure(f"this history is {_alone(item.reason)}; try again, or look at: linnet status")
 
 
-def untruth_text(item: ForkedView | StorageDiffersView) -> str:
-    """Say who says different things about a chain: its author, or storage nodes."""
+def untruth_text(item: ForkedView | StorageDiffersView | CutOffView) -> str:
+    """Say who says different things about a chain, or claims what nobody hands over."""
+    if isinstance(item, CutOffView):
+        return _cut_off_text(item)
     if isinstance(item, ForkedView):
         said_twice = f"two events as number {item.number}: others may have read another one than you"
         return f"forked: {item.author} signed {said_twice}"
@@ -319,6 +322,14 @@ def untruth_text(item: ForkedView | StorageDiffersView) -> str:
     shown = "none was shown" if item.last is None else f"up to {item.last} were shown"
     more = f"; they differ about {counted(item.others, 'further chain')}" if item.others else ""
     return f"storage nodes differ about the events of {item.author}: {', '.join(said)}; {shown}{more}"
+
+
+def _cut_off_text(item: CutOffView) -> str:
+    if not item.events:
+        return "cut off no longer: what others claimed to have is here"
+    claims = "claims" if item.claimants == 1 else "claim"
+    who, what = counted(item.claimants, "node"), counted(item.events, "event")
+    return f"this node may be cut off: {who} {claims} to have {what} that nobody hands over"
 
 
 def history_text(item: CaughtUpView, printed: int, hidden: int) -> str:

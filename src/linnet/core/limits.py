@@ -37,6 +37,9 @@ CLEAR_BYTES = 4 * KIB
 NEIGHBORS = 64
 """Neighbours of one topic in one instruction or status: sixteen times the default degree."""
 
+MEMBERS = 8
+"""Members of a topic in one sample of a tracker: a node asks again when it needs more."""
+
 STORAGE_NODES = 8
 """Storage nodes that a tracker names for one stream."""
 

@@ -100,6 +100,7 @@ class Reason(StrEnum):
     REPLAYING = "replaying"
     DUPLICATE_LINK = "duplicate_link"
     NOT_NEEDED = "not_needed"
+    SILENT = "silent"
     SHUTDOWN = "shutdown"
     BLOCKED = "blocked"
     REMOTE_CLOSED = "remote_closed"

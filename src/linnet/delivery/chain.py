@@ -409,6 +409,9 @@ class Chain:
     def release(self) -> list[Verified]:
         """Stop holding back the chain; return the units whose turn has come."""
         self.held = False
+        if self._early:
+            # Held units may turn out to be older than our time.
+            self._early = {number: unit for number, unit in self._early.items() if number >= self.next}
         return self._due()
 
     def accept(self, verified: Verified, first: int, last: int) -> Range | None:
@@ -436,7 +439,7 @@ class Chain:
         Events before our time never get a turn.
         """
         if first != self.next or self.held:
-            if first >= self.next:
+            if first >= self.next or self.held:
                 if self._early is None:
                     self._early = {}
                 self._early[first] = verified

@@ -69,6 +69,10 @@ class DeliveryConfig(Struct, frozen=True):
     """Bytes of the disk that are left free for this node itself: with less, nothing is stored for others."""
     linger: float = 60.0
     """Seconds that a node stays in a stream that it only published to."""
+    lazy_peers: Annotated[int, Meta(ge=0, le=16)] = 6
+    """Members of a stream, beside the neighbours, with whom a node compares how far the chains go."""
+    lazy_links: Annotated[int, Meta(ge=0)] = 128
+    """Links that a node keeps to such members, in all streams together."""
     replay_slack: int = 1024
     """Units that a neighbour may send beyond the number that exist, before it counts as replaying."""
     epoch_seconds: Annotated[float, Meta(ge=1.0)] = 86_400.0

@@ -57,6 +57,10 @@ class Flood:
         self._topic = topic
         self.neighbors: dict[PeerId, Neighbor] = {}
         self._strangers: dict[PeerId, Neighbor] = {}
+        self.grafted: dict[PeerId, None] = {}
+        """Neighbours that no overlay names: one end asked the other for every unit."""
+        self.also: dict[PeerId, Neighbor] = {}
+        """Others that are sent our own units: so no neighbours can keep them from the rest."""
         self.distinct = 0
         """Units that were new to us since the start."""
         self._routing: Routing | None = None
@@ -66,16 +70,27 @@ class Flood:
         self._routing = routing
 
     def up(self, peer: PeerId) -> None:
-        """Add a neighbour."""
+        """Add a neighbour of an overlay."""
+        self.grafted.pop(peer, None)
         self.neighbors.setdefault(peer, Neighbor(-self.distinct))
 
     def down(self, peer: PeerId) -> None:
         """Remove a neighbour."""
         self.neighbors.pop(peer, None)
+        self.grafted.pop(peer, None)
+
+    def graft(self, peer: PeerId, is_wanted: bool) -> None:
+        """Let a peer that no overlay names be a neighbour, or no longer; neighbours of an overlay stay so."""
+        if is_wanted and peer not in self.neighbors:
+            self.up(peer)
+            self.grafted[peer] = None
+        elif not is_wanted and peer in self.grafted:
+            self.down(peer)
 
     def unlinked(self, peer: PeerId) -> None:
         """Forget a peer whose link is gone, whether a neighbour or not."""
-        self.neighbors.pop(peer, None)
+        self.down(peer)
+        self.also.pop(peer, None)
         self._strangers.pop(peer, None)
 
     def is_served(self, peer: PeerId) -> bool:
@@ -133,6 +148,8 @@ class Flood:
         size = unit_bytes(unit)
         effects: list[Send[Message] | Record] = []
         neighbors = self.neighbors if self._routing is None else self._routed(self._routing, sources)
+        if self.also and not sources:
+            neighbors = {**self.also, **neighbors}
         for peer, neighbor in neighbors.items():
             if peer in sources:
                 continue
@@ -182,13 +199,13 @@ class Suppression:
         self._waiting: dict[EventId, tuple[Verified, Card, list[PeerId], int, int]] = {}
 
     def spread(
-        self, verified: Verified, card: Card, source: PeerId, hops: int, age_us: int, now: float
+        self, verified: Verified, card: Card, sources: tuple[PeerId, ...], hops: int, age_us: int, now: float
     ) -> None:
-        """Pass a unit on, at once or after the delay."""
+        """Pass a unit on to all but its sources, at once or after the delay."""
         if not self._delay:
-            self._flood.spread(verified, card, (source,), hops, age_us, now, self._out)
+            self._flood.spread(verified, card, sources, hops, age_us, now, self._out)
             return
-        self._waiting[verified.head] = (verified, card, [source], hops, age_us)
+        self._waiting[verified.head] = (verified, card, list(sources), hops, age_us)
         self._out.set_timer(self._delay, SpreadDue(self._topic, verified.head))
 
     def note_source(self, unit: Unverified, peer: PeerId) -> None:

@@ -17,6 +17,7 @@ from linnet.core.ids import AuthorId, DeviceId, TopicId
 from linnet.core.limits import KIB
 from linnet.core.reasons import Reason
 from linnet.core.stores import Cells
+from linnet.delivery.chain import ChainKey
 from linnet.delivery.flood import unit_bytes
 from linnet.delivery.items import Forked
 from linnet.delivery.messages import Fork
@@ -60,6 +61,30 @@ class RecentUnits:
         """Return the unit that begins or ends with this number."""
         return self._units.get((author, device, number))
 
+    def read_range(self, author: AuthorId, device: DeviceId, first: int, last: int) -> list[Verified]:
+        """Return the units of a chain that overlap a range, in order."""
+        found = (
+            verified
+            for verified, _ in self._order
+            if (verified.unit.author, verified.unit.device) == (author, device)
+            and (verified.unit.seq or 0) <= last
+            and _last(verified) >= first
+        )
+        return sorted(found, key=_first)
+
+    def tails(self) -> dict[ChainKey, tuple[int, int]]:
+        """Return, for each chain, the range up to its last remembered event that is here without a gap."""
+        ranges: dict[ChainKey, tuple[int, int]] = {}
+        for verified in sorted((each for each, _ in self._order), key=_first, reverse=True):
+            key = verified.unit.author + verified.unit.device
+            first, last = _first(verified), _last(verified)
+            known = ranges.get(key)
+            if known is None:
+                ranges[key] = first, last
+            elif last + 1 >= known[0]:
+                ranges[key] = min(first, known[0]), known[1]
+        return ranges
+
     def find_fork(self, verified: Verified) -> Verified | None:
         """Return a unit that a verified one contradicts."""
         unit = verified.unit
@@ -79,6 +104,14 @@ class RecentUnits:
         for number in (first, first + len(unit.tails) - 1):
             if self._units.get((unit.author, unit.device, number)) is verified:
                 del self._units[unit.author, unit.device, number]
+
+
+def _first(verified: Verified) -> int:
+    return verified.unit.seq or 0
+
+
+def _last(verified: Verified) -> int:
+    return (verified.unit.seq or 0) + len(verified.unit.tails) - 1
 
 
 def differing_number(one: Verified, other: Verified) -> int | None:

@@ -30,6 +30,8 @@ _REQUESTS_PER_SECOND = 200
 """Ranges of a topic requested per second: well below what a peer may send over a long time."""
 _CLAIMS_TURN = 4
 """Each fourth turn is for a chain that was only claimed, if any waits."""
+_WIDEST = 4
+"""The most sources that are asked at a time for one gap."""
 _LONGEST_PAUSE = 8.0
 """The longest pause between rounds, in seconds: a lasting gap is worth asking about, but not often."""
 
@@ -55,10 +57,12 @@ class _Repair(Struct, eq=False):
     """Whether it waits for its turn."""
     rounds: int = 0
     """Rounds in which all possible holders were asked, or there was nobody to ask."""
-    turn: int = 0
-    """Index of the next source in this round."""
-    out: int = 0
-    """Requests that are not answered yet."""
+    tried: dict[PeerId, None] = {}
+    """The sources that were asked in this round."""
+    asked: dict[PeerId, int] = {}
+    """How many requests each source has not answered yet, of those that were asked last."""
+    width: int = 1
+    """Sources to ask at a time: more of them after some that did not answer."""
 
 
 class GapRepair:
@@ -74,6 +78,8 @@ class GapRepair:
         self._storage: dict[PeerId, tuple[str, ...]] = {}
         self._holders: dict[PeerId, dict[ChainKey, None]] = {}
         self._held: dict[PeerId, None] = {}
+        self._silent: dict[PeerId, int] = {}
+        """How often in succession each source did not answer: it is asked after others."""
         self._asked = (0.0, 0)
         """The start of the current second, and how many ranges were requested in it."""
         self._waiting: dict[PeerId | None, dict[ChainKey, None]] = {}
@@ -104,6 +110,7 @@ class GapRepair:
     def handle_link_down(self, peer: PeerId) -> None:
         """Forget which chains a peer can resend, since its link is down."""
         self._holders.pop(peer, None)
+        self._silent.pop(peer, None)
 
     def review_chain(self, chain: Chain, claimant: PeerId | None = None) -> None:
         """Begin the repair of a chain if it has gaps; end it if it has none.
@@ -128,34 +135,38 @@ class GapRepair:
         self._out.record(Record(Kind.RESYNC, self._topic, device=chain.device, note="gap filled"))
         self._release_idle()
 
-    def handle_answer(self, chain: Chain, done: bool) -> None:
+    def handle_answer(self, peer: PeerId, chain: Chain, done: bool, is_refused: bool = False) -> None:
         """After the last page of an answer, ask again if events are still missing.
 
         A source that had some of them is asked for the rest; after one that had none, the next one is asked.
+        If we refused what it had, the others have nothing better: a round is over.
         """
+        self._silent.pop(peer, None)
         repair = self.repairs.get(chain.key)
-        if repair is None or not repair.out:
+        if repair is None or peer not in repair.asked:
             return
         missing = _count(chain.missing())
         if missing < repair.missing:
             repair.missing = missing
             repair.rounds = 0
-            repair.turn = max(0, repair.turn - 1)
-        repair.out -= done
-        if repair.out:
+            repair.tried.pop(peer, None)
+        repair.asked[peer] -= done
+        if not repair.asked[peer]:
+            del repair.asked[peer]
+        if repair.asked:
             self._look_in(self._config.gap_timeout, chain.key)
-        elif repair.turn < len(self.sources_for(chain.key)):
+        elif self._untried(chain.key, repair) and not is_refused:
             self._look_in(0.0, chain.key)
         else:
             self._pause(chain.key, repair)
 
-    def ask_source(self, chain: Chain, now: float) -> bool:
-        """Ask the next source for the gaps of a chain; return whether to give them up instead."""
+    def ask_sources(self, chain: Chain, now: float) -> bool:
+        """Ask the next source for the gaps of a chain, or some; return whether to give them up instead."""
         key = chain.key
         repair = self.repairs.get(key)
         if repair is None:
             return False
-        repair.out = 0
+        self._note_silent(repair)
         if repair.rounds >= self._config.gap_tries:
             self.lost += _count(chain.proven_missing())
             self.forget_chain(key)
@@ -169,22 +180,46 @@ class GapRepair:
         if not self._spend(len(ranges), now):
             self._wait(key, repair, now)
             return False
-        self._hold_storage(repair.rounds + repair.turn, is_again=repair.rounds > 0)
-        sources = self.sources_for(key)
-        if repair.turn >= len(sources):
-            if not sources and self._config.gap_waits:
+        self._hold_storage(repair.rounds + len(repair.tried), is_again=repair.rounds > 0)
+        sources = self._untried(key, repair)
+        if not sources:
+            if not repair.tried and self._config.gap_waits:
                 repair.rounds = 0
                 self._pause(key, repair, _LONGEST_PAUSE)
             else:
                 self._pause(key, repair)
             return False
-        source = sources[repair.turn]
-        repair.turn += 1
-        repair.out = len(ranges)
-        for first, last in ranges:
-            self._out.send(source, Resend(self._topic, chain.author, chain.device, first, last))
+        for source in sources[: repair.width]:
+            repair.tried[source] = None
+            repair.asked[source] = len(ranges)
+            for first, last in ranges:
+                self._out.send(source, Resend(self._topic, chain.author, chain.device, first, last))
         self._look_in(self._config.gap_timeout, key)
         return False
+
+    def _untried(self, key: ChainKey, repair: _Repair) -> list[PeerId]:
+        """Return the sources that were not asked in this round; those that do not answer come last."""
+        sources = [peer for peer in self.sources_for(key) if peer not in repair.tried]
+        return sorted(sources, key=lambda peer: self._silent.get(peer, 0)) if self._silent else sources
+
+    def _note_silent(self, repair: _Repair) -> None:
+        """Note which of the sources that were asked last have not answered in time."""
+        if repair.asked:
+            repair.width = min(2 * repair.width, _WIDEST)
+        for peer in repair.asked:
+            if peer in self._holders or peer in self._storage:
+                self._silent[peer] = self._silent.get(peer, 0) + 1
+        repair.asked = {}
+
+    def missing(self, key: ChainKey) -> int:
+        """Return how many events of a chain were missing when it was last looked at."""
+        repair = self.repairs.get(key)
+        return 0 if repair is None else repair.missing
+
+    def is_unanswered(self, key: ChainKey) -> bool:
+        """Return whether nobody could fill the gaps of a chain in a whole round."""
+        repair = self.repairs.get(key)
+        return repair is not None and (repair.rounds > 0 or len(repair.tried) > 1)
 
     def take_turns(self, now: float) -> Iterator[ChainKey]:
         """Yield the chains whose turn it is (`PaceDue`), to be asked for with `ask_source`."""
@@ -241,12 +276,12 @@ class GapRepair:
     def _hasten(self) -> None:
         """Start at once the rounds that waited for a source."""
         for key, repair in self.repairs.items():
-            if repair.rounds and not repair.out and not repair.waits:
+            if repair.rounds and not repair.asked and not repair.waits:
                 self._look_in(0.0, key)
 
     def _pause(self, key: ChainKey, repair: _Repair, least: float = 0.0) -> None:
         """Begin another round after a pause, which doubles each time."""
-        repair.turn = 0
+        repair.tried = {}
         repair.rounds += 1
         pause = min(self._config.gap_backoff * 2.0 ** (repair.rounds - 1), _LONGEST_PAUSE)
         self._look_in(max(pause, least), key)

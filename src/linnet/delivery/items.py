@@ -69,6 +69,16 @@ class StorageDiffers(Struct, frozen=True, gc=False):
     """Further chains about which they differ, and which are not told one by one."""
 
 
+class CutOff(Struct, frozen=True, gc=False):
+    """This node may be cut off from a stream: others claim to have events that nobody hands over."""
+
+    topic: TopicId
+    events: int
+    """How many events they claim; 0: the node is cut off no longer."""
+    claimants: int
+    """How many peers claim them."""
+
+
 class CaughtUp(Struct, frozen=True, gc=False):
     """All history was handed over; the following events are live."""
 
@@ -137,6 +147,7 @@ Item: TypeAlias = (
     | Missed
     | Forked
     | StorageDiffers
+    | CutOff
     | CaughtUp
     | Overdue
     | RelayFaulty

@@ -395,9 +395,13 @@ def _host(name: str, place: PlaceIs, sight: _Sight) -> Check | None:
 def _stream(
     stream: StreamStatus, config: NodeConfig, ring: TrackerlessStatus | None, sight: _Sight
 ) -> Check | None:
+    name = f"stream {stream.stream}"
+    if stream.is_cut_off:
+        detail = "this node may be cut off: others claim to have events that nobody hands over"
+        advice = "it draws other members by itself; name a tracker or storage nodes that you trust"
+        return Check(name, False, detail, advice)
     if stream.neighbors:
         return None
-    name = f"stream {stream.stream}"
     if stream.overlay is Overlay.RING:
         known = 0 if ring is None else sum(each.known for each in ring.rings if each.topic == stream.topic)
         advice = f"check that others run who subscribe to it, and are known: {_MORE}"

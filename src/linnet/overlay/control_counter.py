@@ -100,6 +100,16 @@ class CounterFollower:
         else:
             self._note_loss(was_up)
 
+    def give_up_neighbor(self, peer: PeerId) -> bool:
+        """Give up a neighbour for good, and have its loss reported; return whether it was one."""
+        if peer not in self.edges.up:
+            return False
+        self.edges.drop_edge(peer)
+        self._expected.pop(peer, None)
+        self.status_due = self._is_settled and self.counter is not None
+        self._settle_if_done()
+        return True
+
     def handle_connect_due(self, now: float) -> None:
         """Count the neighbours that have not come up in time as failed."""
         if not self._is_settled:

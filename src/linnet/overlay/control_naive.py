@@ -86,6 +86,14 @@ class NaiveFollower:
         self.edges.handle_close(peer)
         self._drop_lost(peer, was_up)
 
+    def give_up_neighbor(self, peer: PeerId) -> bool:
+        """Give up a neighbour, and have a status sent without it; return whether it was one."""
+        if peer not in self.edges.up:
+            return False
+        self.edges.drop_edge(peer)
+        self.status_due = True
+        return True
+
     def handle_connect_due(self, now: float) -> None:
         """Give up connections that have not come up in time."""
         for peer, begun_at in list(self._begun_at.items()):

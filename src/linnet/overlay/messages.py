@@ -1,4 +1,7 @@
-"""The messages between nodes and trackers: joining, instructions, statuses (tags 10 to 29)."""
+"""The messages between nodes and trackers: joining, instructions, statuses (tags 10 to 29).
+
+Samples of members have the tags 181 and 182.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Annotated, TypeAlias
 from msgspec import Meta, Struct
 
 from linnet.core.ids import Contact, Count, Hints, WirePeerId, WireTopicId
-from linnet.core.limits import NEIGHBORS, STORAGE_NODES
+from linnet.core.limits import MEMBERS, NEIGHBORS, STORAGE_NODES
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 
@@ -106,6 +109,26 @@ class Reachability(Message, frozen=True, tag=18):
     """None if the node could be reached."""
 
 
+class AskMembers(Message, frozen=True, tag=181):
+    """Node to tracker: asks for some members of a topic that are not neighbours of the node."""
+
+    topic: WireTopicId
+
+    @property
+    def cost(self) -> int:
+        """See `Message.cost`. The answer is longer than the question."""
+        return 2
+
+
+class Members(Message, frozen=True, tag=182):
+    """Tracker to node: some members of a topic, drawn at random over networks and ages."""
+
+    topic: WireTopicId
+    contacts: Annotated[tuple[Contact, ...], Meta(max_length=MEMBERS)]
+
+
+SampleMessage: TypeAlias = AskMembers | Members
+"""The messages about members beside the neighbours."""
 TrackerMessage: TypeAlias = Join | Leave | Status | StatusAll
 """The messages that a tracker receives."""
 MemberMessage: TypeAlias = Instruction | Refusal | EdgeOpen | EdgeClose | Reachability

@@ -33,10 +33,29 @@ class StorageKnown(TopicNotice, frozen=True, gc=False):
     nodes: tuple[Contact, ...]
 
 
+class MembersKnown(TopicNotice, frozen=True, gc=False):
+    """Some members of this topic that are not neighbours here, drawn at random."""
+
+    contacts: tuple[Contact, ...]
+
+
 class JoinRefused(TopicNotice, frozen=True, gc=False):
     """No tracker of this topic accepts us, with the reason; it is tried again later."""
 
     reason: Reason
+
+
+class MembersWanted(Notice, frozen=True, gc=False):
+    """A stream wants some members of this topic beside its neighbours; the overlay may know some."""
+
+    topic: TopicId
+
+
+class ReplaceNeighbor(Notice, frozen=True, gc=False):
+    """This neighbour of a topic is of no use: the overlay may have another one."""
+
+    topic: TopicId
+    peer: PeerId
 
 
 class OwnLinkUp(Notice, frozen=True, gc=False):
@@ -45,7 +64,7 @@ class OwnLinkUp(Notice, frozen=True, gc=False):
     event: LinkUp
 
 
-OverlayNotice: TypeAlias = NeighborUp | NeighborDown | StorageKnown | JoinRefused
+OverlayNotice: TypeAlias = NeighborUp | NeighborDown | StorageKnown | MembersKnown | JoinRefused
 
 
 class NewOverlayMet(Notice, frozen=True, gc=False):

@@ -17,7 +17,14 @@ from linnet.machine.outbox import Outbox
 from linnet.machine.part import Part, on_notice, on_timer
 from linnet.overlay.config import Overlay
 from linnet.overlay.gossip.part import GossipOverlay
-from linnet.overlay.notices import Adjacency, JoinRefused, NewOverlayMet, OwnLinkUp
+from linnet.overlay.notices import (
+    Adjacency,
+    JoinRefused,
+    MembersWanted,
+    NewOverlayMet,
+    OwnLinkUp,
+    ReplaceNeighbor,
+)
 from linnet.overlay.tracker_client import TopicOptions, TrackerClient
 
 OVERLAP = 600.0
@@ -129,6 +136,16 @@ class Overlays(Part):
         """Save what gossip knows, as the node stops."""
         if self.trackerless is not None:
             self.trackerless.stop(now)
+
+    @on_notice(MembersWanted)
+    def ask_members(self, notice: MembersWanted, now: float) -> None:
+        """Ask the tracker of a topic for members beside the neighbours."""
+        self.member.ask_members(notice.topic)
+
+    @on_notice(ReplaceNeighbor)
+    def replace_neighbor(self, notice: ReplaceNeighbor, now: float) -> None:
+        """Have the tracker of a topic name another neighbour."""
+        self.member.replace_neighbor(notice.topic, notice.peer)
 
     @on_notice(OwnLinkUp)
     def handle_own_link(self, notice: OwnLinkUp, now: float) -> None:

@@ -67,6 +67,9 @@ class RegularGraph(Generic[V]):
         self._undialable: dict[V, None] = {}
         self._paused: dict[V, None] = {}
         self._before: dict[V, tuple[V, ...]] = {}
+        self.prefers: Callable[[V, V, V | None], bool] | None = None
+        """Which of the suitable pairs to prefer in steps 1 and 3, given the neighbour that the second one of
+        them loses for it; None: all alike."""
 
     def __len__(self) -> int:
         return len(self._adjacent)
@@ -288,7 +291,7 @@ class RegularGraph(Generic[V]):
         while waiting:
             at = int(self._rng.random() * len(waiting))
             i = waiting[at]
-            j = self._free.draw_suitable(self._rng, partial(self.may_connect, i)) if i in self._free else None
+            j = self._draw_partner(i) if i in self._free else None
             if j is None:
                 # Pairs only get fewer here, so this node need not be tried again.
                 waiting[at] = waiting[-1]
@@ -296,11 +299,27 @@ class RegularGraph(Generic[V]):
             else:
                 self._connect(i, j)
 
+    def _draw_partner(self, v: V) -> V | None:
+        suits, prefers = partial(self.may_connect, v), self.prefers
+        if prefers is None:
+            return self._free.draw_suitable(self._rng, suits)
+        return self._free.draw_preferred(self._rng, lambda w: prefers(v, w, None), suits)
+
+    def _draw_edge(self, v: V) -> tuple[V, V] | None:
+        suits, prefers = partial(self._suits_both, v), self.prefers
+        if prefers is None:
+            return self._edges.draw_suitable(self._rng, suits)
+
+        def is_preferred(edge: tuple[V, V]) -> bool:
+            return prefers(v, edge[0], edge[1]) and prefers(v, edge[1], edge[0])
+
+        return self._edges.draw_preferred(self._rng, is_preferred, suits)
+
     def _split_edges(self, waiting: list[V]) -> None:
         """Run steps 2 and 3."""
         for v in waiting:
             while self._slots(v) >= 2 and v in self._free:
-                edge = self._edges.draw_suitable(self._rng, partial(self._suits_both, v))
+                edge = self._draw_edge(v)
                 if edge is None:
                     break
                 self._disconnect(*edge)
@@ -410,6 +429,20 @@ class Pool(Generic[V]):
         if place < len(self._elements):
             self._elements[place] = last
             self._places[last] = place
+
+    def draw(self, rng: Random) -> V:
+        """Draw a random element of a pool that has some."""
+        return self._elements[int(rng.random() * len(self._elements))]
+
+    def draw_preferred(
+        self, rng: Random, is_preferred: Callable[[V], bool], is_suitable: Callable[[V], bool]
+    ) -> V | None:
+        """Draw a random element among the suitable ones: a preferred one, unless these are few."""
+        for _ in range(_TRIES if self._elements else 0):
+            element = self.draw(rng)
+            if is_preferred(element) and is_suitable(element):
+                return element
+        return self.draw_suitable(rng, is_suitable)
 
     def draw_suitable(self, rng: Random, is_suitable: Callable[[V], bool]) -> V | None:
         """Draw a random element among the suitable ones, all equally likely; None if there is none."""

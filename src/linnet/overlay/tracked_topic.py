@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from random import Random
 
 from msgspec import Struct
 
 from linnet.core.fair_shares import FairShares, Origins
 from linnet.core.ids import PeerId, TopicId
-from linnet.core.limits import STORAGE_NODES
+from linnet.core.limits import MEMBERS, STORAGE_NODES
 from linnet.overlay.config import Control, TrackerConfig
+from linnet.overlay.crowd import Crowd
 from linnet.overlay.locality import NearLinks
 from linnet.overlay.messages import Join, NeighborStatus
 from linnet.overlay.regular_graph import RegularGraph
+
+MOST_FAILED = 32
+"""The most failed links that a node may have reported at a time: eight times the default degree."""
 
 
 class Graph(Struct, frozen=True, gc=False):
@@ -54,6 +58,7 @@ class TrackedTopic:
         config: TrackerConfig,
         rng: Random,
         shares: FairShares,
+        origins: Origins,
         now: float,
     ) -> None:
         """`shares` are those of all nodes in the places of all topics of the tracker."""
@@ -77,11 +82,15 @@ class TrackedTopic:
         self._config = config
         self._rng = rng
         # Insertion order is the order in which the exclusions end.
-        self._failed: dict[tuple[PeerId, PeerId], float] = {}
+        self._failed: dict[tuple[PeerId, PeerId], tuple[float, PeerId]] = {}
+        """Pairs whose link failed: until when they are not paired again, and who said so."""
+        self._reported: dict[PeerId, dict[tuple[PeerId, PeerId], None]] = {}
+        """The failed pairs by who said so."""
         self.graph: RegularGraph[PeerId] = RegularGraph(
             first.degree, rng, self._is_allowed, plain=config.control is Control.NAIVE
         )
         self.near_links = NearLinks(self.graph, rng)
+        self._crowd = Crowd(origins)
 
     def describe_graph(self) -> Graph:
         """Describe the present graph of the topic."""
@@ -111,6 +120,8 @@ class TrackedTopic:
         if peer not in self.places or peer in self.awaited:
             self._forgive(peer)
         self._take_place(peer, peer)
+        self._crowd.add(peer)
+        self.graph.prefers = self._are_apart if self._crowd.is_crowded else None
         self.awaited.pop(peer, None)
         if join.storage:
             self.storage[peer] = None
@@ -128,7 +139,7 @@ class TrackedTopic:
     def _forgive(self, peer: PeerId) -> None:
         """Let a node that joins, or joins again, be paired with every other: it may be another process."""
         for pair in [pair for pair in self._failed if peer in pair]:
-            del self._failed[pair]
+            self._forget_pair(pair)
 
     def _await_named(self, peer: PeerId, neighbors: tuple[PeerId, ...], now: float) -> None:
         """Give neighbours that have not joined yet a place, so that the links to them stay."""
@@ -204,29 +215,52 @@ class TrackedTopic:
         self._give_up_claim(peer, self.places.pop(peer).payer)
         self.awaited.pop(peer, None)
         self.storage.pop(peer, None)
+        self._crowd.discard(peer)
         return self.graph.remove_node(peer)
 
     def note_failed_links(self, peer: PeerId, missing: Iterable[PeerId], now: float) -> list[PeerId]:
-        """Replace the links of a node to neighbours that it could not reach, or lost."""
+        """Replace the links of a node to neighbours that it could not reach, or lost; not too many of them.
+
+        Who reports ever more failures chooses its neighbours, and keeps the tracker busy.
+        """
         changed: dict[PeerId, None] = {}
         for other in missing:
+            if self.reports_too_much(peer):
+                break
             pair = _pair(peer, other)
-            self._failed.pop(pair, None)
-            self._failed[pair] = now + self._config.failed_pair_memory
+            self._forget_pair(pair)
+            self._reported.setdefault(peer, {})[pair] = None
+            self._failed[pair] = now + self._config.failed_pair_memory, peer
             changed.update(dict.fromkeys(self.graph.cut_edge(peer, other)))
         return list(changed)
 
+    def reports_too_much(self, peer: PeerId) -> bool:
+        """Return whether a node has reported so many failed links that no more of them count for now."""
+        return len(self._reported.get(peer, ())) >= MOST_FAILED
+
+    def _forget_pair(self, pair: tuple[PeerId, PeerId]) -> None:
+        """Let a pair be paired again, if its link had failed."""
+        failure = self._failed.pop(pair, None)
+        if failure is None:
+            return
+        reporter = failure[1]
+        reported = self._reported.get(reporter)
+        if reported is not None:
+            reported.pop(pair, None)
+            if not reported:
+                del self._reported[reporter]
+
     def forget_failures(self, now: float) -> list[PeerId]:
         """Let pairs whose link failed long ago be paired again."""
-        for pair, until in list(self._failed.items()):
+        for pair, (until, _) in list(self._failed.items()):
             if until > now:
                 break
-            del self._failed[pair]
+            self._forget_pair(pair)
         return [] if self.is_settling else self.graph.fill_free_slots()
 
     def next_forgetting_at(self) -> float | None:
         """Return when the oldest exclusion ends."""
-        return next(iter(self._failed.values()), None)
+        return next((until for until, _ in self._failed.values()), None)
 
     def note_rtts(self, peer: PeerId, statuses: Iterable[NeighborStatus]) -> list[tuple[PeerId, float]]:
         """Keep the round-trip times that a node reports; return those to nodes of this topic."""
@@ -256,6 +290,27 @@ class TrackedTopic:
             if len(told) < min(others, STORAGE_NODES) or len(told) < len(place.told_storage):
                 found.append(peer)
         return found
+
+    def sample_members(self, peer: PeerId, is_dialable: Callable[[PeerId], bool]) -> list[PeerId]:
+        """Draw members that are here and not neighbours of this one, spread over networks and ages."""
+        near = (peer, *self.graph.neighbors(peer))
+
+        def suits(other: PeerId) -> bool:
+            return other not in near and other not in self.awaited and is_dialable(other)
+
+        return self._crowd.draw_sample(MEMBERS, self._rng, suits)
+
+    def _are_apart(self, a: PeerId, b: PeerId, lost: PeerId | None) -> bool:
+        """Return whether no network but its own has two neighbours of a node, if these become neighbours.
+
+        `lost` is the neighbour that b loses for it.
+        """
+        network_of = self._crowd.network_of
+        of_a, of_b = network_of(a), network_of(b)
+        return of_a == of_b or (
+            all(network_of(other) != of_b for other in self.graph.neighbors(a))
+            and all(network_of(other) != of_a for other in self.graph.neighbors(b) if other != lost)
+        )
 
     def _is_allowed(self, a: PeerId, b: PeerId) -> bool:
         return not self._failed or _pair(a, b) not in self._failed

@@ -22,9 +22,11 @@ from linnet.machine.part import Part, on_input, on_message, on_timer
 from linnet.overlay.config import Control, TrackerConfig
 from linnet.overlay.locality import Coordinates
 from linnet.overlay.messages import (
+    AskMembers,
     Instruction,
     Join,
     Leave,
+    Members,
     Reachability,
     Refusal,
     Status,
@@ -36,6 +38,9 @@ from linnet.trace.records import Kind, Record
 
 _RESEND_AFTER = 5.0
 """Seconds after which a stale status means that the instruction was lost, not that it is under way."""
+
+_FORGET_PERIOD = 1.0
+"""The fewest seconds between two looks for failed links that may be tried again."""
 
 _STORAGE_DELAY = 1.0
 """Seconds that changes of storage nodes are gathered before all nodes of a topic are told."""
@@ -186,7 +191,7 @@ class Tracker(Part):
         node.topics[topic] = None
         if tracked is None:
             tracked = self._topics[topic] = TrackedTopic(
-                topic, message, peer, self._config, self._rng, self._places, now
+                topic, message, peer, self._config, self._rng, self._places, self._origins, now
             )
             node.founded[topic] = None
             self._founded.add(peer)
@@ -246,6 +251,8 @@ class Tracker(Part):
             return
         if tracked.next_forgetting_at() is None:
             self._out.set_timer(self._config.failed_pair_memory, ForgetDue(topic))
+        if tracked.reports_too_much(peer):
+            self._out.record(_rejected(topic, peer, Reason.TOO_MANY, "failed links"))
         self._instruct_nodes(tracked, tracked.note_failed_links(peer, missing, now), now)
 
     @on_message(StatusAll)
@@ -253,6 +260,16 @@ class Tracker(Part):
         """Believe the statuses of a node (naive protocol), even if it reports before it has finished."""
         for status in message.topics:
             self._believe_status(peer, status, now)
+
+    @on_message(AskMembers)
+    def name_members(self, peer: PeerId, message: AskMembers, now: float) -> None:
+        """Name a node some members of its topic that it can dial: it compares what they have."""
+        tracked = self._topics.get(message.topic)
+        if tracked is None or peer not in tracked.places:
+            self._out.record(_rejected(message.topic, peer, Reason.NOT_JOINED, "members"))
+            return
+        drawn = tracked.sample_members(peer, self._is_dialable)
+        self._out.send(peer, Members(message.topic, tuple(self._contact_of(other) for other in drawn)))
 
     # Links.
 
@@ -314,7 +331,7 @@ class Tracker(Part):
         self._instruct_nodes(tracked, tracked.forget_failures(now), now)
         following = tracked.next_forgetting_at()
         if following is not None:
-            self._out.set_timer(following - now, ForgetDue(tracked.topic))
+            self._out.set_timer(max(_FORGET_PERIOD, following - now), ForgetDue(tracked.topic))
 
     @on_timer(StorageDue)
     def tell_storage(self, timer: StorageDue, now: float) -> None:
@@ -461,6 +478,10 @@ class Tracker(Part):
             self._out.send(peer, Refusal(topic, Reason.TOO_MANY))
         self._out.record(_rejected(topic, peer, Reason.TOO_MANY, "made room for another"))
         self._remove_nodes(tracked, [peer], now)
+
+    def _is_dialable(self, peer: PeerId) -> bool:
+        node = self._nodes.get(peer)
+        return node is not None and node.is_dialable
 
     def _contact_of(self, peer: PeerId) -> Contact:
         node = self._nodes.get(peer)

@@ -23,11 +23,13 @@ from linnet.overlay.control_naive import NaiveFollower, StatusDue, StatusQueue
 from linnet.overlay.edges import ConnectDue, Edges, RetryDue
 from linnet.overlay.messages import (
     STATUS_TOPICS,
+    AskMembers,
     EdgeClose,
     EdgeOpen,
     Instruction,
     Join,
     Leave,
+    Members,
     NeighborStatus,
     Reachability,
     Refusal,
@@ -35,7 +37,7 @@ from linnet.overlay.messages import (
     StatusAll,
     TopicStatus,
 )
-from linnet.overlay.notices import Adjacency, JoinRefused, StorageKnown
+from linnet.overlay.notices import Adjacency, JoinRefused, MembersKnown, StorageKnown
 from linnet.trace.records import Kind, Record
 
 
@@ -54,6 +56,9 @@ class JoinDue(TopicTimer, frozen=True):
 class ReportDue(TopicTimer, frozen=True):
     """Fires when it is time to report round-trip times in a topic."""
 
+
+SAMPLING = "samples"
+"""The protocol of those who name members of a topic beside the neighbours."""
 
 TRACKER = "tracker"
 """The purpose for which trackers are held; neighbours are held for their topic, in hex."""
@@ -165,6 +170,8 @@ class TrackerClient(Part):
         self._adjacency = adjacency
         self._listens = listens
         self._links: dict[PeerId, None] = {}
+        self._sampling: dict[PeerId, None] = {}
+        """Linked peers that name members of a topic, if they are its tracker."""
         self._rtts: dict[PeerId, float] = {}
         self._memberships: dict[TopicId, Membership] = {}
         self._tracker_holds: dict[PeerId, int] = {}
@@ -262,6 +269,8 @@ class TrackerClient(Part):
         if self._adjacency.is_left_out(peer):
             return
         self._links[peer] = None
+        if SAMPLING in event.hello.protocols:
+            self._sampling[peer] = None
         for membership in self._memberships.values():
             if peer == membership.tracker.peer:
                 self._follow_tracker(membership, membership.chosen)
@@ -277,6 +286,7 @@ class TrackerClient(Part):
         if self._adjacency.is_left_out(peer):
             return
         self._links.pop(peer, None)
+        self._sampling.pop(peer, None)
         self._rtts.pop(peer, None)
         self._queue.drop_status(peer)
         for membership in self._memberships.values():
@@ -327,6 +337,35 @@ class TrackerClient(Part):
         if not membership.is_refused:
             membership.is_refused = True
             self._out.notify(JoinRefused(topic, message.reason))
+
+    def ask_members(self, topic: TopicId) -> bool:
+        """Ask the tracker of a topic for some of its members; return whether it can be asked now."""
+        membership = self._memberships.get(topic)
+        if (
+            membership is None
+            or not membership.is_instructed
+            or membership.tracker.peer not in self._sampling
+        ):
+            return False
+        self._out.send(membership.tracker.peer, AskMembers(topic))
+        return True
+
+    @on_message(Members)
+    def note_members(self, peer: PeerId, message: Members, now: float) -> None:
+        """Pass on the members that the tracker of a topic names."""
+        membership = self._memberships.get(message.topic)
+        if membership is None or peer != membership.tracker.peer:
+            self._out.record(_rejected(message.topic, peer, Reason.NOT_RESPONSIBLE))
+            return
+        self._out.notify(MembersKnown(message.topic, message.contacts))
+
+    def replace_neighbor(self, topic: TopicId, peer: PeerId) -> bool:
+        """Give up a neighbour and have its tracker name another; return whether it was one."""
+        membership = self._memberships.get(topic)
+        if membership is None or not membership.follower.give_up_neighbor(peer):
+            return False
+        self._conclude(membership)
+        return True
 
     @on_message(EdgeOpen)
     def open_edge(self, peer: PeerId, message: EdgeOpen, now: float) -> None:

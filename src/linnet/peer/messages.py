@@ -36,7 +36,8 @@ from linnet.machine.protocol import Protocol, Vocabulary
 from linnet.names.messages import NameMessage, RecordIs
 from linnet.overlay.gossip.messages import TrackerlessMessage
 from linnet.overlay.kademlia.messages import KademliaMessage, KeepRecord, RecordsAre
-from linnet.overlay.messages import OverlayMessage
+from linnet.overlay.messages import OverlayMessage, SampleMessage
+from linnet.overlay.tracker_client import SAMPLING
 from linnet.peer.whereabouts import PROTOCOL as WHEREABOUTS
 from linnet.peer.whereabouts import Located
 from linnet.places.messages import Decision, PlaceMessage, Replayed, StateIs, Talk
@@ -49,7 +50,7 @@ from linnet.rooms.messages import (
     ResyncPage,
     RoomMessage,
 )
-from linnet.streams.messages import StreamMessage
+from linnet.streams.messages import Follow, StreamMessage
 from linnet.wire.codec import Codec
 
 
@@ -101,6 +102,8 @@ SHIPPED = (
     _protocol("streams", StreamMessage),
     _protocol("forks", Fork),
     _protocol("keeping", KeepingMessage, Shown),
+    _protocol(SAMPLING, SampleMessage),
+    _protocol("lazy", Follow),
     _protocol(
         "rooms",
         RoomMessage,

@@ -35,7 +35,7 @@ from linnet.overlay.gossip.messages import TrackerlessMessage
 from linnet.overlay.gossip.part import GossipOverlay, rejected_of_proxy
 from linnet.overlay.kademlia.messages import KademliaMessage
 from linnet.overlay.kademlia.part import Kademlia
-from linnet.overlay.messages import TrackerMessage
+from linnet.overlay.messages import AskMembers, TrackerMessage
 from linnet.overlay.notices import Adjacency
 from linnet.overlay.part import OVERLAP, Overlays
 from linnet.overlay.tracked_topic import Graph
@@ -414,7 +414,7 @@ def _rejects_without(content: bool, kademlia: bool, tracker: bool, trackerless: 
     for is_there, unions, reject in (
         (content, (ContentMessage, FastMessage), Absent._reject_content),
         (kademlia, (KademliaMessage,), Absent._reject_kademlia),
-        (tracker, (TrackerMessage,), Absent._ignore_join),
+        (tracker, (TrackerMessage, AskMembers), Absent._ignore_join),
         (trackerless, (TrackerlessMessage,), Absent._ignore_gossip),
     ):
         if not is_there:

@@ -30,7 +30,14 @@ from linnet.delivery.context import Context
 from linnet.machine.outbox import Notice, Outbox
 from linnet.overlay.config import DEFAULT_DEGREE, Overlay
 from linnet.overlay.full_mesh import FullMesh
-from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, OverlayNotice, StorageKnown
+from linnet.overlay.notices import (
+    JoinRefused,
+    MembersKnown,
+    NeighborDown,
+    NeighborUp,
+    OverlayNotice,
+    StorageKnown,
+)
 from linnet.overlay.part import Overlays
 from linnet.overlay.tracker_client import TopicOptions
 from linnet.rooms.config import RoomsConfig
@@ -229,7 +236,7 @@ class Neighbors:
                 self._graph[peer] = None
             case NeighborDown(_, peer):
                 self._graph.pop(peer, None)
-            case JoinRefused() | StorageKnown():
+            case JoinRefused() | StorageKnown() | MembersKnown():
                 pass  # The links to random devices stay until there is a graph.
             case _:
                 assert_never(notice)

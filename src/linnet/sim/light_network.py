@@ -27,7 +27,7 @@ from linnet.machine.part import Part, on_notice
 from linnet.machine.router import Router
 from linnet.overlay.gossip.part import GossipOverlay
 from linnet.overlay.gossip.topic_membership import TopicMemberships
-from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
+from linnet.overlay.notices import JoinRefused, MembersKnown, NeighborDown, NeighborUp, StorageKnown
 from linnet.overlay.tracker_client import TrackerClient
 from linnet.sim.clock import START, Clock
 from linnet.sim.engine import Direction, Endpoint, Engine, Machine
@@ -387,6 +387,7 @@ class _Above(Part):
     show_neighbor = _shown(NeighborUp)
     show_loss = _shown(NeighborDown)
     show_storage = _shown(StorageKnown)
+    show_members = _shown(MembersKnown)
     show_refusal = _shown(JoinRefused)
 
 

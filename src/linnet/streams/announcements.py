@@ -244,7 +244,7 @@ class Announcements:
         """Send neighbours again the heads that they have not shown, and record for which we give up."""
         again, ended = self._unheard.next_round()
         for peer, keys in again.items():
-            self._send_places(peer, self._places(-1, keeps, dict.fromkeys(keys)), now)
+            self.send_places(peer, self.places(-1, keeps, dict.fromkeys(keys)), now)
         note = "told how far chains go, and shows them not"
         for peer, count in ended.items():
             self._out.record(
@@ -258,17 +258,18 @@ class Announcements:
 
         Heads say for how long we have read; a peer that told us the same is also told what is due to it.
         """
-        places = self._places(since, keeps)
+        places = self.places(since, keeps)
         if not places and since >= 0:
             return
         neighbor = self._flood.neighbors.get(peer)
         # A newcomer need not want the older chains. A neighbour that depends on us must learn of them all.
         if neighbor is not None and (since >= 0 or neighbor.is_served):
             self._unheard.note_told(peer, places)
-        self._send_places(peer, places, now)
+        self.send_places(peer, places, now)
         self._count_rounds()
 
-    def _send_places(self, peer: PeerId, places: list[ChainPlace], now: float) -> None:
+    def send_places(self, peer: PeerId, places: list[ChainPlace], now: float) -> None:
+        """Send a peer these ends of chains; heads say for how long we have read, and what is due to it."""
         if self._began_at is None:
             self._began_at = now
         waited = self._waited(peer, now)
@@ -288,6 +289,11 @@ class Announcements:
         due = None if moment is None else tuple(self._due(place, moment) for place in places)
         return Heads(self._topic, places, waited_ms, due)
 
+    def ask_again(self, peer: PeerId, keeps: bool, now: float) -> None:
+        """Tell a peer once more since when we read, so that it says again what is due."""
+        self._asked_by_us.pop(peer, None)
+        self.send_heads(peer, keeps, now)
+
     def _waited(self, peer: PeerId, now: float) -> int:
         """Return for how long we have read, in milliseconds; 0 if the peer knows that or we do not ask."""
         since = self._readers.since
@@ -299,8 +305,13 @@ class Announcements:
     def _due(self, place: ChainPlace, moment: float) -> int:
         """Return the first number of a chain published since a moment, or one past its end if none was."""
         chain = self._ingest.chains.get(place.author + place.device)
+        if chain is not None and chain.held:
+            return 0  # We ask others ourselves. In doubt, all is due.
         first = None if chain is None else chain.moments.since(moment)
         found = place.last + 1 if first is None else min(first, place.last + 1)
+        if chain is not None and not self._ingest.wants_all:
+            # We lack these, and they are due to us: in doubt, to others too.
+            found = min([found, *(lacking for lacking, _ in chain.missing()[:1])])
         if self._began_at is not None and moment > self._began_at:
             return found  # Most who ask came later than we did: the log need not be searched.
         stored = place.last if chain is None else min(place.last, chain.restored)
@@ -341,7 +352,7 @@ class Announcements:
             if revocation is not None:
                 self._out.send(peer, Revoked(self._topic, revocation))
 
-    def _places(self, since: int, keeps: bool, only: Container[ChainKey] | None = None) -> list[ChainPlace]:
+    def places(self, since: int, keeps: bool, only: Container[ChainKey] | None = None) -> list[ChainPlace]:
         """Return how far we know the chains. Unless we keep the stream, we can resend only our own."""
         places = self._kept_places(since) if keeps else self._seen_places(since)
         return places if only is None else [each for each in places if each.author + each.device in only]
@@ -418,6 +429,12 @@ class Due:
             self._announcements.send_heads(peer, keeps, now)
         if waits:
             self._announcements.wait_for_answers()
+
+    def ask(self, peer: PeerId, keeps: bool, now: float) -> None:
+        """Ask a peer that sent the first event of a chain how much of the chain before it is due to us."""
+        self._ingest.asked[peer] = None
+        self._announcements.ask_again(peer, keeps, now)
+        self._announcements.wait_for_answers()
 
     def is_final(self, heads: Heads) -> bool:
         """Return whether these heads are a peer's last word: it has answered, it cannot, or we do not ask."""

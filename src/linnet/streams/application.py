@@ -155,6 +155,8 @@ class Application:
         stream.keeper.note_written(chain)
         stream.keeper.evict_later()
         stream.announcements.note_news(chain)
+        stream.lazy.note_news()
+        stream.lazy.note_published(now)
 
     def _permit(self, stream: Stream, now: float) -> None:
         """Raise `RemoteError` unless we may publish here."""

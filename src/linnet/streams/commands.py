@@ -208,7 +208,8 @@ class Published(Struct, frozen=True, gc=False):
     first: int
     ids: tuple[EventId, ...]
     neighbors: int
-    """Neighbours that they were sent to; 0: they go out when one appears."""
+    """Neighbours that they were handed to; 0: they go out when one appears. Whether these pass them on is not
+    known: only `fates` says where they arrived."""
     fates: tuple[ReceiverFate, ...]
     unsent: Reason | None = None
     """Why there is no neighbour, if that is known. ``no_address``: no tracker is known;
@@ -262,3 +263,11 @@ class StreamStatus(Struct, frozen=True, gc=False):
     refuses: Reason | None = None
     """Why this node, which keeps the stream for others, takes no newer events of some publishers: ``quota``,
     ``disk_full``."""
+    lazy_peers: tuple[PeerId, ...] = ()
+    """Members beside the neighbours with whom this node compares what there is."""
+    helpers: tuple[PeerId, ...] = ()
+    """Neighbours that no overlay named: they provided what the others did not."""
+    replaced: int = 0
+    """Neighbours that were replaced since they passed nothing on."""
+    is_cut_off: bool = False
+    """Whether others claim to have events that nobody hands over: this node may be cut off."""

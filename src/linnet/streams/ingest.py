@@ -124,6 +124,8 @@ class Ingest:
         self.asked: dict[PeerId, None] = {}
         """Peers that are about to say from which number on each chain is due to us; until then, new chains
         are held."""
+        self.asks: Callable[[], bool] = lambda: False
+        """Returns whether a subscription here asks what was published before the first event that it got."""
         self.resumes = False
         """Whether a durable subscription has resumed and no peer has told yet which events were there before
         it."""
@@ -185,7 +187,8 @@ class Ingest:
         chain = self.chains.get(unit.author + unit.device)
         if chain is None:
             chain = self._begin(unit.author, unit.device, self._base(first, unit.prev is None))
-            chain.held = bool(self.asked) and not self.is_own(chain)
+            in_doubt = bool(self.asked) or (live and chain.base > 0 and self.asks())
+            chain.held = in_doubt and not self.is_own(chain)
         elif live:
             chain.begin_earlier(first)
         if self._hearsay:

@@ -27,6 +27,7 @@ from linnet.overlay.tracker_choice import TrackerChoice
 from linnet.overlay.tracker_client import TopicOptions
 from linnet.streams.commands import ChainStatus, OverlayIs, StreamStatus
 from linnet.streams.config import StorageRule, StreamOptions, StreamsConfig
+from linnet.streams.lazy_peers import LazyLinks
 from linnet.streams.storage_room import StorageRoom
 from linnet.streams.stream import Stream
 from linnet.streams.stream_names import own_name, topic_of
@@ -61,6 +62,7 @@ class Memberships:
         self._registry = registry
         self._has_trackers = len(registry) > 0
         self._room = StorageRoom(context)
+        self._lazy_links = LazyLinks(context.config.lazy_links)
         self._options = config.options
         self._rules = {rule.stream: rule for rule in config.rules}
         self._configured = tuple(self._rules)
@@ -119,7 +121,7 @@ class Memberships:
         if known is not None:
             self._by_name[name] = known
             return known
-        stream = self._by_name[name] = Stream(full, self._context, self._out, self._room)
+        stream = self._by_name[name] = Stream(full, self._context, self._out, self._room, self._lazy_links)
         self.by_topic[stream.topic] = stream
         rule = self._rules.get(full)
         if rule is not None:
@@ -168,6 +170,10 @@ class Memberships:
         contacts = tuple(Contact(peer, ()) for peer in stream.flood.neighbors)
         self._overlays.join(self.overlay(stream), wanted, now, contacts)
         stream.flood.route(self._overlays.routing(stream.topic))
+        if self.overlay(stream) is Overlay.TRACKER:
+            stream.lazy.begin()
+        else:
+            stream.lazy.stop()  # A ring has neighbours of several kinds, which nobody else chose.
 
     def settle(self, nearby: Iterable[TopicId], withheld: Iterable[TopicId], now: float) -> None:
         """Set, on the edge, the streams that also use local networks, and those hidden from proxies."""
@@ -327,6 +333,10 @@ def status_of(
         alone,
         tuple(stream.checks.outcomes.values()),
         stream.keeper.refuses,
+        stream.lazy.linked,
+        tuple(stream.flood.grafted),
+        stream.inspection.replaced,
+        stream.isolation.is_cut_off,
     )
 
 

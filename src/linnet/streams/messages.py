@@ -1,7 +1,8 @@
-"""The messages that only streams use (tags 40 to 44)."""
+"""The messages that only streams use (tags 40 to 44, and 183)."""
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import TypeAlias
 
 from linnet.core.ids import WireTopicId
@@ -19,3 +20,25 @@ class PolicyIs(Message, frozen=True, tag=40):
 
 
 StreamMessage: TypeAlias = PolicyIs
+
+
+class Wish(IntEnum):
+    """What a member of a stream wants of another one that is not its neighbour."""
+
+    NOTHING = 0
+    HEADS = 1
+    """To be told how far the chains go."""
+    UNITS = 2
+    """To be sent every unit as well, as a neighbour is."""
+
+
+class Follow(Message, frozen=True, tag=183):
+    """Says what the sender wants of a member that is not its neighbour; the last word counts."""
+
+    topic: WireTopicId
+    wish: Wish
+
+    @property
+    def cost(self) -> int:
+        """See `Message.cost`. It is answered with heads."""
+        return 4

@@ -43,7 +43,7 @@ from linnet.event.signing import recall_unit
 from linnet.machine.commands import Declined, Done, carry_out
 from linnet.machine.outbox import Notice, Outbox
 from linnet.machine.part import Part, on_command, on_input, on_message, on_notice, on_timer
-from linnet.overlay.notices import JoinRefused, NeighborDown, NeighborUp, StorageKnown
+from linnet.overlay.notices import JoinRefused, MembersKnown, NeighborDown, NeighborUp, StorageKnown
 from linnet.overlay.part import Overlays
 from linnet.overlay.tracker_choice import TrackerChoice
 from linnet.streams.announcements import AnchorDue, AnswersDue, HeadsDue, UnheardDue
@@ -62,8 +62,10 @@ from linnet.streams.commands import (
     SwitchOverlay,
 )
 from linnet.streams.config import StorageRule, StreamsConfig
+from linnet.streams.inspection import InspectionDue
+from linnet.streams.lazy_peers import LookDue, NewsDue
 from linnet.streams.membership import LingerDue, Memberships, Serving, meet
-from linnet.streams.messages import PolicyIs
+from linnet.streams.messages import Follow, PolicyIs
 from linnet.streams.publisher import ConfirmDue, StorageLookDue
 from linnet.streams.receipts import AcknowledgeDue, EvictDue, ReceiptDue, RoomDue
 from linnet.streams.repair import LogDamaged, Repair, RepairDue
@@ -303,6 +305,12 @@ class Streams(Part):
         if (stream := self._find(message.topic, peer)) is not None:
             stream.handle_heads(peer, message, now)
 
+    @on_message(Follow)
+    def handle_follow(self, peer: PeerId, message: Follow, now: float) -> None:
+        """Note what a member that is not a neighbour wants of us."""
+        if (stream := self._find(message.topic, peer)) is not None:
+            stream.handle_follow(peer, message, now)
+
     @on_message(Fork)
     def handle_fork(self, peer: PeerId, message: Fork, now: float) -> None:
         """Take in a proof against a device that speaks in a stream."""
@@ -314,7 +322,8 @@ class Streams(Part):
         """Answer a peer's request for a range of a chain."""
         if (stream := self._find(message.topic, peer)) is not None:
             chain = stream.ingest.chains.get(message.author + message.device)
-            self._answer(peer, stream.archive.read_range(message, now, chain))
+            resent = stream.archive.read_range(message, now, chain)
+            self._answer(peer, stream.read_recent(message, resent, now))
 
     @on_message(Resent)
     def handle_resent(self, peer: PeerId, message: Resent, now: float) -> None:
@@ -489,6 +498,12 @@ class Streams(Part):
             stream.set_storage(notice.nodes, now)
             self._note_unreachable(stream)
 
+    @on_notice(MembersKnown)
+    def handle_members(self, notice: MembersKnown, now: float) -> None:
+        """Draw lazy peers of a stream among its members."""
+        if (stream := self._memberships.get(notice.topic)) is not None:
+            stream.note_members(notice.contacts, now)
+
     @on_notice(JoinRefused)
     def handle_join_refused(self, notice: JoinRefused, now: float) -> None:
         """Record that no tracker, or no proxy, accepts a stream."""
@@ -552,6 +567,9 @@ class Streams(Part):
     repeat_heads = _due(
         UnheardDue, lambda stream, _, now: stream.announcements.repeat_heads(stream.keeps, now)
     )
+    look_around = _due(LookDue, lambda stream, _, now: stream.look_around(now))
+    tell_lazy_peers = _due(NewsDue, lambda stream, _, now: stream.tell_lazy_peers(now))
+    end_inspection = _due(InspectionDue, lambda stream, _, now: stream.inspection.end(now))
     release_held = _due(AnswersDue, lambda stream, _, now: stream.release_held(now))
     change_anchor = _due(AnchorDue, lambda stream, _, now: stream.change_anchor(now))
     ask_for_key = _due(KeySearchDue, lambda stream, _, now: stream.opening.ask_again(now))

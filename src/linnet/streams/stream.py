@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from math import inf
 
+from msgspec.structs import replace
+
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE, LARGEST_COUNT
@@ -26,6 +28,7 @@ from linnet.delivery.messages import (
     Heads,
     HistoryPage,
     Kept,
+    Resend,
     Resent,
     Shown,
 )
@@ -38,7 +41,10 @@ from linnet.streams.announcements import Anchor, Announcements, Due
 from linnet.streams.config import StorageRule
 from linnet.streams.fork_detection import ForkDetection
 from linnet.streams.ingest import Governance, Ingest
-from linnet.streams.messages import PolicyIs
+from linnet.streams.inspection import Inspection
+from linnet.streams.isolation import Isolation
+from linnet.streams.lazy_peers import LazyLinks, LazyPeers
+from linnet.streams.messages import Follow, PolicyIs
 from linnet.streams.publisher import Publisher
 from linnet.streams.receipts import Acknowledgements, Keeper
 from linnet.streams.sealed.reader import Opening
@@ -51,12 +57,29 @@ from linnet.trace.records import Kind, Record
 
 _TESTIMONY_PAUSE = 1.0
 """Seconds between two statements of one storage node that are passed on for readers, who may be anybody."""
+LATELY = 60.0
+"""Seconds after its publication for which an event that neighbours did not send counts against them."""
+FRESH = 8.0
+"""Seconds after its publication for which such an event is passed on: to neighbours that have just come, an
+older one would look as if it were said in their time."""
+_REFUSED_ALIKE = (Reason.CARD_REVOKED, Reason.NOT_A_PUBLISHER)
+"""Reasons to refuse an event, whoever has it."""
+_FEWEST_HOPS = 3
+"""Links that an event has crossed at least when we send it on that a lazy peer has resent."""
 
 
 class Stream:
     """One stream at one node."""
 
-    def __init__(self, name: str, context: Context, out: Outbox, room: StorageRoom | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        context: Context,
+        out: Outbox,
+        room: StorageRoom | None = None,
+        links: LazyLinks | None = None,
+    ) -> None:
+        """`links` are those to lazy peers, which all streams of a node share."""
         self.name = name
         self.topic: TopicId = topic_of(name)
         self._context = context
@@ -103,9 +126,16 @@ class Stream:
         )
         self.checks = StorageChecks(self.topic, context, self.publisher, self.flood, out)
         self.forks = ForkDetection(self.topic, context, self.flood, self.readers, out)
+        links = links or LazyLinks(context.config.lazy_links)
+        self.lazy = LazyPeers(self.topic, context, self.flood, self.forks.recent, links, out)
+        self.inspection = Inspection(self.topic, self.flood, out)
+        self.isolation = Isolation(self.topic, self.readers.tell_cut_off, out)
         self.due = Due(self.ingest, self.archive, self.readers, self.announcements)
         self.anchor = Anchor(self.topic, context, out)
+        self.ingest.asks = lambda: self.announcements.asks
         self.ingest.restore_own()
+        self._met_at: float | None = None
+        """Since when there have been neighbours without a break."""
         self.received = 0
         self.duplicates = 0
         self.rejected = 0
@@ -139,7 +169,11 @@ class Stream:
             self._reject(peer, unit, error)
             self.forks.compare(verified, card, peer)
             return
+        self.inspection.note_unit(peer, unit, is_new=True)
+        self.lazy.note_first(peer, now)
         self._pass_on(verified, card, peer, data, now)
+        if chain.held and not self.ingest.asked:
+            self.due.ask(peer, self.keeps, now)
         self._take_in(chain, verified, due, data.hops, now)
         if lost is not None:
             self._give_up(chain, [lost], Reason.TOO_MANY, now)
@@ -157,6 +191,7 @@ class Stream:
     def _count_duplicate(self, peer: PeerId, unit: Unverified, hops: int, beyond: int) -> None:
         count = len(unit.tails)
         self.duplicates += count
+        self.inspection.note_unit(peer, unit, is_new=False)
         if self.suppression:
             self.suppression.note_source(unit, peer)
         size = unit_bytes(unit)
@@ -204,7 +239,8 @@ class Stream:
             )
         )
         age_us = data.age_us + max(0, int(now * 1_000_000) - data.sent_us)
-        self.suppression.spread(verified, card, peer, hops + 1, age_us, now)
+        held_back = self.inspection.hold_back(verified, card, peer, hops + 1, age_us, now)
+        self.suppression.spread(verified, card, (peer, *held_back), hops + 1, age_us, now)
         if self.stores and self.flood.is_served(peer) and self.flood.is_alone:
             self.publisher.hold_back(verified, self._out)
 
@@ -220,7 +256,7 @@ class Stream:
             self.opening.read((verified,), now)
         if self.readers.unordered:
             said_at = chain.moments.at(verified.unit.seq or 0) if hops is None else None
-            self.readers.hand(self.readers.unordered, verified, hops, said_at)
+            self.readers.hand(self.readers.unordered, verified, hops, now, said_at)
         if due:
             self._hand_in_turn(chain, due, hops, now)
         if not due or self.gaps.repairs:
@@ -228,7 +264,9 @@ class Stream:
             if chain.early > self._context.config.gaps_open:
                 self._give_up(chain, chain.missing()[:1], Reason.QUEUE_FULL, now)
             self._let_go_of_early(now)
+        self.isolation.note_unit(chain.key, chain.key not in self.gaps.repairs)
         self.announcements.note_news(chain)
+        self.lazy.note_news()
         if has_owner:
             self.opening.look_for_keys(now)
 
@@ -240,18 +278,18 @@ class Stream:
         if not self.keeps:
             for verified in due:
                 said_at = None if moments is None else moments.at(verified.unit.seq or 0)
-                self.readers.hand(self.readers.ordered, verified, hops, said_at)
+                self.readers.hand(self.readers.ordered, verified, hops, now, said_at)
             return
         promises = Promises()
         for verified in due:
             said_at = None if moments is None else moments.at(verified.unit.seq or 0)
             if said_at is not None:
-                self.readers.skip_older(verified, said_at)
+                self.readers.skip_older(verified, said_at, now)
             position = self.archive.keep(verified, now) if self._takes(chain, verified) else None
             if position is not None:
                 self.readers.hand_written(position, verified, hops, promises)
                 promises.record(unit_record(Kind.STORED, verified))
-            self.readers.hand(self.readers.ordered, verified, hops, said_at)
+            self.readers.hand(self.readers.ordered, verified, hops, now, said_at)
         if promises:
             self._out.committed.extend(promises)
         self.keeper.note_written(chain)
@@ -275,6 +313,8 @@ class Stream:
     def handle_neighbor_up(self, peer: PeerId, now: float) -> None:
         """Tell a new neighbour how far we know the chains, and the policy."""
         self.flood.up(peer)
+        self._met_at = self._met_at or now
+        self.lazy.handle_neighbor_up(peer)
         self.announcements.greet_neighbor(peer, self.keeps, now)
         self.forks.greet_neighbor(peer)
         self.checks.greet_neighbor(peer)
@@ -283,7 +323,13 @@ class Stream:
     def handle_neighbor_down(self, peer: PeerId) -> None:
         """Forget a neighbour."""
         self.flood.down(peer)
+        self._note_alone()
+        self.inspection.handle_neighbor_down(peer)
         self.announcements.forget_neighbor(peer)
+
+    def _note_alone(self) -> None:
+        if not self.flood.neighbors:
+            self._met_at = None
 
     def handle_heads(self, peer: PeerId, heads: Heads, now: float) -> None:
         """Learn from a peer how far the chains go; what we lack of them is a gap."""
@@ -302,9 +348,6 @@ class Stream:
                 )
                 self._out.blame(peer, error.reason)
                 return
-            claimed = self.ingest.chains.get(place.author + place.device)
-            if claimed is not None:
-                claimed.note_claim(peer, place.last)
             self.due.note_answer(peer, place, first_due)
             if place.held:
                 self.gaps.note_holder(peer, place.author + place.device)
@@ -314,9 +357,10 @@ class Stream:
                 self._hand_in_turn(chain, due, None, now)
                 self.gaps.review_chain(chain, peer)
         self.announcements.note_heads(peer, heads)
+        self._note_claims(peer, heads)
         is_last = len(heads.chains) < CHAINS_PER_MESSAGE
         if heads.waited_ms or (self.stores and not storage and peer not in self.flood.neighbors):
-            self.announcements.send_heads(peer, self.keeps, now)
+            self._answer_heads(peer, heads, now)
         if storage and final and is_last:
             if not self.ingest.anchored:
                 self.note_anchored()
@@ -325,6 +369,23 @@ class Stream:
             self._consult_another(now)
         if final and is_last and self.due.is_answered(peer):
             self.release_held(now)
+
+    def _answer_heads(self, peer: PeerId, heads: Heads, now: float) -> None:
+        """Tell a peer what there is that tells us, since it asks, or has nobody who would."""
+        if peer not in self.lazy or peer in self.flood.neighbors:
+            self.announcements.send_heads(peer, self.keeps, now)
+        elif heads.waited_ms:
+            self.tell_lazily(peer, now)
+
+    def _note_claims(self, peer: PeerId, heads: Heads) -> None:
+        """Note how far a peer says that chains go, and of which it claims what is missing here."""
+        chains, repairs = self.ingest.chains, self.gaps.repairs
+        for place in heads.chains:
+            chain = chains.get(place.author + place.device)
+            if chain is not None:
+                chain.note_claim(peer, place.last)
+                if chain.key in repairs:
+                    self.isolation.note_claim(peer, chain.key)
 
     def note_anchored(self) -> None:
         """Note that a storage node has told us which chains exist."""
@@ -381,6 +442,7 @@ class Stream:
         self.opening.set_storage(self.storage)
         mine = (Contact(ours),) if self.stores else ()
         self.gaps.set_storage(others)
+        self.lazy.set_storage(others)
         self.publisher.set_storage(others)
         self.readers.set_storage((*mine, *others))
         self.ask_anchor(now)
@@ -412,6 +474,8 @@ class Stream:
 
     def handle_link_up(self, peer: PeerId, now: float) -> None:
         """If the peer is a storage node, resume what waited for a link to it."""
+        if self.lazy.handle_link_up(peer):
+            self.tell_lazily(peer, now)
         if peer not in self.storage:
             return
         self.gaps.handle_link_up(peer)
@@ -423,10 +487,50 @@ class Stream:
 
     def handle_link_down(self, peer: PeerId) -> None:
         """Forget everything that depended on the link to a peer."""
+        self.lazy.handle_link_down(peer)
         self.flood.unlinked(peer)
+        self._note_alone()
+        self.inspection.handle_neighbor_down(peer)
         self.gaps.handle_link_down(peer)
         self.keeper.remove_watcher(peer)
         self.announcements.handle_link_down(peer)
+
+    # Lazy peers.
+
+    def handle_follow(self, peer: PeerId, follow: Follow, now: float) -> None:
+        """Note what a member that is no neighbour wants of us, and tell a new one how far the chains go."""
+        if self.lazy.handle_follow(peer, follow.wish):
+            self.tell_lazily(peer, now)
+
+    def note_members(self, contacts: tuple[Contact, ...], now: float) -> None:
+        """Draw lazy peers among members that the tracker named."""
+        before = self.lazy.linked
+        self.lazy.note_members(contacts, now)
+        for peer in self.lazy.linked:
+            if peer not in before:
+                self.tell_lazily(peer, now)
+
+    def look_around(self, now: float) -> None:
+        """Draw other lazy peers."""
+        before = self.lazy.linked
+        self.lazy.look(now)
+        for peer in self.lazy.linked:
+            if peer not in before:
+                self.tell_lazily(peer, now)
+
+    def tell_lazy_peers(self, now: float) -> None:
+        """Tell the lazy peers what is new."""
+        for peer in self.lazy.take_news():
+            self.tell_lazily(peer, now)
+
+    def tell_lazily(self, peer: PeerId, now: float) -> None:
+        """Tell a lazy peer how far the chains go that have had news lately."""
+        places = self.lazy.places(self.ingest.chains)
+        if self.stores:
+            # What a storage node does not name counts as removed.
+            keys = dict.fromkeys(place.author + place.device for place in places)
+            places = self.announcements.places(-1, True, keys)
+        self.announcements.send_places(peer, places, now)
 
     # Repair.
 
@@ -458,10 +562,52 @@ class Stream:
                 Record(Kind.RESYNC, self.topic, verified.head, unit.device, unit.seq, len(unit.tails), peer)
             )
             self._take_in(chain, verified, due, None, now)
+            if peer in self.lazy and self._is_late(said_at, now):
+                self._note_provided(peer, verified, now - said_at, now)
         asked = self.ingest.chains.get(resent.author + resent.device)
         if asked is not None:
             self.due.note_late(asked, self.keeps, now)
-            self.gaps.handle_answer(asked, resent.done)
+            is_refused = not good and any(error.reason in _REFUSED_ALIKE for error in errors)
+            self.gaps.handle_answer(peer, asked, resent.done, is_refused)
+
+    def _is_late(self, said_at: float, now: float) -> bool:
+        """Return whether the neighbours should have sent an event: they were here when it was published."""
+        return self._met_at is not None and self._met_at < said_at and now - said_at < LATELY
+
+    def _note_provided(self, peer: PeerId, verified: Verified, age: float, now: float) -> None:
+        """Note that a lazy peer has provided what neighbours should have sent; pass it on as they would."""
+        self.lazy.note_provided(peer, now)
+        self.inspection.suspect(now)
+        unit = verified.unit
+        card = self._context.cards.current_card(unit.author, unit.device)
+        if card is not None and age < FRESH:
+            self.suppression.spread(verified, card, (peer,), _FEWEST_HOPS, int(age * 1_000_000), now)
+
+    def read_recent(self, message: Resend, resent: Resent, now: float) -> Resent:
+        """Add to an answer what the log lacks and the units that came last have."""
+        if resent.units or resent.reason is None:
+            return resent
+        found = self.forks.recent.read_range(message.author, message.device, message.first, message.last)
+        cards = (self._context.cards.current_card(message.author, message.device),)
+        chain = self.ingest.chains.get(message.author + message.device)
+        if not found or chain is None:
+            return resent
+        begins = found[0].unit.seq or 0
+        ends = (found[-1].unit.seq or 0) + len(found[-1].unit.tails)
+        is_all = begins <= message.first and ends > message.last
+        ages = tuple(self._age_ms(chain, each, now) for each in found)
+        return replace(
+            resent,
+            units=tuple(each.unit for each in found),
+            cards=tuple(card for card in cards if card is not None),
+            reason=None if is_all else resent.reason,
+            ages_ms=ages,
+        )
+
+    @staticmethod
+    def _age_ms(chain: Chain, verified: Verified, now: float) -> int:
+        said_at = chain.moments.at(verified.unit.seq or 0)
+        return 0 if said_at is None else max(0, int((now - said_at) * 1000))
 
     def _reject_page(self, peer: PeerId, error: RemoteError) -> None:
         self.rejected += 1
@@ -473,7 +619,12 @@ class Stream:
         chain = self.ingest.chains.get(key)
         if chain is None:
             self.gaps.forget_chain(key)
-        elif self.gaps.ask_source(chain, now):
+        elif not self.gaps.ask_sources(chain, now):
+            if self.gaps.is_unanswered(key):
+                self.lazy.hurry(now)
+                self.isolation.note_unfilled(key, self.gaps.missing(key), now)
+        else:
+            self.isolation.give_up(key)
             self._give_up_hearsay(chain)
             self._give_up(chain, chain.missing(), Reason.GAP_UNFILLED, now)
 
@@ -552,6 +703,8 @@ class Stream:
         """Leave the stream: stop every timer and release every link."""
         self.checks.stop(now)
         self.publisher.leave()
+        self.lazy.stop()
+        self.inspection.stop()
         self.announcements.stop()
         self.gaps.stop()
         self.opening.stop()

@@ -14,7 +14,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.catch_up import CatchUp
 from linnet.delivery.chain import ChainKey
 from linnet.delivery.context import Context
-from linnet.delivery.items import CaughtUp, Forked, Item, Missed, Unreadable
+from linnet.delivery.items import CaughtUp, CutOff, Forked, Item, Missed, Unreadable
 from linnet.delivery.messages import HistoryPage, Kept
 from linnet.delivery.subscriptions import Cursor, LogReader, Window
 from linnet.event.event import Event, Verified
@@ -94,9 +94,14 @@ class Reader(LogReader):
             return events
         return [event for event in events if (event.seq or 0) >= floor]
 
-    def came_after(self, moment: float) -> bool:
-        """Return whether it was made after this moment and wants only what is published after that."""
-        return self.made_at is not None and self.command.since is None and moment < self.made_at
+    def came_after(self, moment: float, now: float) -> bool:
+        """Return whether it was made after this moment and wants only what is published after that.
+
+        If it was made while our clock was ahead, nobody knows: in doubt it wants the event.
+        """
+        if self.made_at is None or self.command.since is not None:
+            return False
+        return moment < self.made_at <= now
 
     def unseal_events(self, events: Sequence[Event]) -> Sequence[Event | Unreadable]:
         """Open the sealed events for this subscription; those that do not open become `Unreadable`."""
@@ -276,7 +281,12 @@ class Readers:
     # Units from the stream.
 
     def hand(
-        self, readers: list[Reader], verified: Verified, hops: int | None, said_at: float | None = None
+        self,
+        readers: list[Reader],
+        verified: Verified,
+        hops: int | None,
+        now: float,
+        said_at: float | None = None,
     ) -> None:
         """Hand a unit to live subscriptions, as it arrives or when its turn has come.
 
@@ -284,7 +294,7 @@ class Readers:
         """
         is_handed = False
         for reader in readers:
-            if said_at is not None and reader.came_after(said_at):
+            if said_at is not None and reader.came_after(said_at, now):
                 continue
             is_handed = reader.offer(verified, self._out) or is_handed
         if is_handed:
@@ -324,13 +334,13 @@ class Readers:
                 reader.floors[chain] = first
                 reader.cursor.begin_at(chain, first)
 
-    def skip_older(self, verified: Verified, said_at: float) -> None:
+    def skip_older(self, verified: Verified, said_at: float, now: float) -> None:
         """Have subscriptions that were made after a unit was published skip it, and all before it."""
         unit = verified.unit
         chain, behind = unit.author + unit.device, (unit.seq or 0) + len(unit.tails)
         for reader in self._durable:
             is_new = reader.floors.get(chain, 0) < behind
-            if reader.cursor is not None and is_new and reader.came_after(said_at):
+            if reader.cursor is not None and is_new and reader.came_after(said_at, now):
                 reader.floors[chain] = behind
                 reader.cursor.begin_at(chain, behind)
 
@@ -343,6 +353,11 @@ class Readers:
         """Tell all subscriptions that a device has signed two events under one number."""
         for reader in self._readers.values():
             reader.tell(forked, self._line_to(reader))
+
+    def tell_cut_off(self, cut_off: CutOff) -> None:
+        """Tell all subscriptions that this node may be cut off, or is no longer."""
+        for reader in self._readers.values():
+            reader.tell(cut_off, self._line_to(reader))
 
     def tell_damaged(self, subscription: int, missed: Sequence[Missed]) -> None:
         """Tell a subscription which events are damaged in our log, unless others may still have them."""

@@ -100,7 +100,7 @@ def test_faults_are_told_with_their_step_and_what_to_do(neighbours: Neighbours) 
     told = json.loads(result.stdout)
     assert (result.exit_code, told["type"]) == (1, "not_resolved")
     assert (told["fault"], told["label"]) == ("removed", "gone")
-    neighbours.publish(alice, "brief", "--place", TECH, "--lasts", "1s", "--once")
+    neighbours.publish(alice, "brief", "--place", TECH, "--lasts", "5s", "--once")
     while (
         fault := json.loads(carol.run("name", "resolve", "brief.ally", "--json").stdout).get("fault")
     ) is None:

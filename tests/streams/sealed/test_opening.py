@@ -44,7 +44,7 @@ def test_what_was_told_as_unreadable_comes_when_its_key_does() -> None:
     scene = Scene()
     told = scene.allow()
     unit = sealed_events(scene.hall, b"rain", b"snow")
-    first = items(asked(scene.out, scene.readers.hand, scene.readers.ordered, unit, 1))
+    first = items(asked(scene.out, scene.readers.hand, scene.readers.ordered, unit, 1, NOW))
     assert [each.reason for each in first if isinstance(each, Unreadable)] == [Reason.KEY_MISSING] * 2
     assert all(each.event.body == b"" for each in first if isinstance(each, Unreadable))
     then = items(asked(scene.out, scene.opening.read, [announced(told)], NOW))
@@ -56,7 +56,8 @@ def test_what_was_told_as_unreadable_comes_when_its_key_does() -> None:
 def test_announcements_themselves_are_for_nodes_alone() -> None:
     scene = Scene()
     assert (
-        items(asked(scene.out, scene.readers.hand, scene.readers.ordered, announced(scene.allow()), 1)) == []
+        items(asked(scene.out, scene.readers.hand, scene.readers.ordered, announced(scene.allow()), 1, NOW))
+        == []
     )
 
 
@@ -65,7 +66,7 @@ def test_what_waits_for_a_key_is_bounded() -> None:
     told = scene.allow()
     for start in range(0, MAX_EVENTS + 512, 256):
         bodies = [b"%d" % number for number in range(start, start + 256)]
-        scene.readers.hand(scene.readers.ordered, sealed_events(scene.hall, *bodies), 1)
+        scene.readers.hand(scene.readers.ordered, sealed_events(scene.hall, *bodies), 1, NOW)
     then = items(asked(scene.out, scene.opening.read, [announced(told)], NOW))
     assert len(then) == MAX_EVENTS
     last = then[-1]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from linnet.api.items import RelayFaultyView
-from linnet.cli.moments import DOUBTFUL, local_time, wall_clock
+from linnet.cli.moments import DOUBTFUL, local_time
 from linnet.cli.output import paragraphs, plain, size_text
 from linnet.identity.text import person_text
 

@@ -137,7 +137,8 @@ class Outcome:
             say(f"published {self._events} events, numbers {numbers} to {last.first + len(last.ids) - 1}")
             say(f"last      {event_text(last.ids[-1])}")
         if last.neighbors:
-            say(f"sent to   {counted(last.neighbors, 'neighbour')}")
+            unknown = "" if last.fates else "; nobody confirms that it arrived"
+            say(f"handed to {counted(last.neighbors, 'neighbour')}{unknown}")
         else:
             why = alone_text(last.unsent) or "it goes out when a neighbour appears"
             whom = "nobody else" if any(each.fate is Fate.DELIVERED for each in last.fates) else "nobody"

@@ -24,10 +24,11 @@ DIALS = 10
 """The most dials a minute to a peer that does not answer, over all lives of a node together."""
 PINGS = 8
 """Messages a minute over an idle link: four pings, every 15 s, and as many answers."""
-HEARTBEATS = {"streams": 2, "rooms": 4, "places": 6, "content": 16}
+HEARTBEATS = {"streams": 4, "rooms": 4, "places": 6, "content": 16}
 """Messages a minute to each other node while nothing happens, beside pings.
 
-Streams: a status to the tracker and the heads of chains. Rooms: the heads, every 30 s, and an answer. Places:
+Streams: a status to the tracker and the heads of chains, and a lazy peer drawn each half minute: two wishes
+and its heads. Rooms: the heads, every 30 s, and an answer. Places:
 a keepalive every 30 s; a co-host that lost its keys asks for them, ever more seldom, and the host that
 answers takes the voice over, which takes three messages (the term, the guests, the keys); and one question or
 answer. Content: filters are confirmed by lookups in the hash table, some two a minute; one costs a question,

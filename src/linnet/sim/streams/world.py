@@ -280,7 +280,8 @@ class StreamWorld:
             streams={STREAM: StreamOptions(scenario.degree, scenario.near)},
             member=MemberConfig(control=scenario.control),
             tracker=TrackerConfig(control=scenario.control),
-            delivery=DeliveryConfig(suppress=scenario.suppress),
+            # The thesis has no lazy peers: they would change what is compared with it.
+            delivery=DeliveryConfig(suppress=scenario.suppress, lazy_peers=0),
         )
         luck = named_luck(scenario.seed, name)
         store = self._stores[identity.peer]

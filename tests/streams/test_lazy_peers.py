@@ -1,0 +1,508 @@
+"""Lazy peers: whom a node draws beside its neighbours, what they tell each other, and what bounds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Any
+
+from tests.delivery.voices import Voice, asked
+from tests.streams.stage import NOW, Staged, context_of
+
+from linnet.core.effects import Hold, Release, Send, SetTimer
+from linnet.core.ids import Contact, PeerId
+from linnet.core.reasons import Reason
+from linnet.delivery.config import DeliveryConfig
+from linnet.delivery.messages import ChainPlace, Data, Heads, Resend, Resent
+from linnet.event.event import Event, Verified
+from linnet.machine.outbox import Notice, Outbox
+from linnet.overlay.notices import MembersWanted
+from linnet.streams.commands import Subscribe
+from linnet.streams.config import StorageRule
+from linnet.streams.lazy_peers import (
+    CALM,
+    FIRST_LOOK,
+    FOLLOWERS,
+    GRAFTS,
+    HURRIED,
+    UNSURE,
+    LazyLinks,
+    LookDue,
+    NewsDue,
+)
+from linnet.streams.messages import Follow, Wish
+from linnet.trace.records import Kind, Record
+
+NEIGHBOR = PeerId(b"n" * 32)
+PEERS = [PeerId(sha256(b"peer %d" % number).digest()) for number in range(60)]
+A, B, C = PEERS[:3]
+
+
+def contacts(*peers: PeerId) -> tuple[Contact, ...]:
+    return tuple(Contact(peer, ("tls://x:1",)) for peer in peers)
+
+
+class Scene:
+    """A stream that has a reader and one neighbour, and draws at most three lazy peers."""
+
+    def __init__(self, lazy: int = 3, links: int = 128, *linked: PeerId) -> None:
+        self.context = context_of(config=DeliveryConfig(lazy_peers=lazy, lazy_links=links))
+        self.stream = stream = Staged("tea", self.context)
+        self.ann = Voice(topic=stream.topic)
+        self.now = NOW
+        for peer in (NEIGHBOR, *linked):
+            self.context.links[peer] = None
+        stream.readers.add(Subscribe(1, "tea"), None, NOW)
+        stream.handle_neighbor_up(NEIGHBOR, NOW)
+        stream.lazy.begin()
+        stream.out.clear()
+
+    @property
+    def purpose(self) -> str:
+        return f"lazy {self.stream.topic.hex()[:16]}"
+
+    def members(self, *peers: PeerId) -> list[Any]:
+        return asked(self.stream.out, self.stream.note_members, contacts(*peers), self.now)
+
+    def link(self, peer: PeerId) -> list[Any]:
+        self.context.links[peer] = None
+        return asked(self.stream.out, self.stream.handle_link_up, peer, self.now)
+
+    def follow(self, peer: PeerId, wish: Wish) -> list[Any]:
+        self.context.links[peer] = None
+        return asked(
+            self.stream.out, self.stream.handle_follow, peer, Follow(self.stream.topic, wish), self.now
+        )
+
+    def look(self) -> tuple[list[Any], list[Notice], float]:
+        """Return what a look asks for, tells the overlay, and the seconds until the next one."""
+        out = self.stream.out
+        out.clear()
+        self.stream.look_around(self.now)
+        told = [notice for _, notice in out.notices]
+        effects = out.take()
+        pause = next(
+            each.delay
+            for each in effects
+            if isinstance(each, SetTimer) and each.timer == LookDue(self.stream.topic)
+        )
+        return effects, told, pause
+
+    def hear(self, unit: Verified, peer: PeerId = NEIGHBOR) -> list[Any]:
+        data = Data(unit.unit, 1, 0, int(self.now * 1_000_000), self.ann.identity.card)
+        return asked(self.stream.out, self.stream.handle_data, peer, data, self.now)
+
+    def claim(self, last: int, peer: PeerId, due: int | None = 0) -> list[Any]:
+        place = ChainPlace(self.ann.identity.author, self.ann.identity.card.device, 0, last, True)
+        heads = Heads(self.stream.topic, (place,), 0, None if due is None else (due,))
+        return asked(self.stream.out, self.stream.handle_heads, peer, heads, self.now)
+
+    def resent(self, unit: Verified, peer: PeerId, age_ms: int = 500) -> list[Any]:
+        number, card = unit.unit.seq or 0, self.ann.identity.card
+        of = (unit.unit.author, unit.unit.device, number, number)
+        page = Resent(self.stream.topic, *of, (unit.unit,), (card,), True, None, (age_ms,))
+        return asked(self.stream.out, self.stream.handle_resent, peer, page, self.now)
+
+
+def sent(effects: Iterable[object], kind: type) -> list[tuple[PeerId, Any]]:
+    return [
+        (each.peer, each.message)
+        for each in effects
+        if isinstance(each, Send) and isinstance(each.message, kind)
+    ]
+
+
+def held(effects: Iterable[object]) -> list[PeerId]:
+    return [each.peer for each in effects if isinstance(each, Hold)]
+
+
+def released(effects: Iterable[object]) -> list[PeerId]:
+    return [each.peer for each in effects if isinstance(each, Release)]
+
+
+# Drawing.
+
+
+def test_soon_after_joining_members_are_asked_for_and_drawn() -> None:
+    scene = Scene()
+    out = Outbox()
+    fresh = Staged("tea", context_of())
+    fresh.out.clear()
+    fresh.lazy.begin()
+    fresh.lazy.begin()
+    assert fresh.out.take() == [SetTimer(FIRST_LOOK, LookDue(fresh.topic))], "once"
+    assert out.take() == []
+    _, told, pause = scene.look()
+    assert (told, pause) == ([MembersWanted(scene.stream.topic)], UNSURE)
+    assert sorted(held(scene.members(*PEERS[:5]))) == sorted(PEERS[2:5]), "three of the five"
+
+
+def test_a_drawn_member_is_followed_once_its_link_is_up() -> None:
+    scene = Scene()
+    assert scene.members(A) == [Hold(A, ("tls://x:1",), scene.purpose)]
+    told = scene.link(A)
+    assert told[0] == Send(A, Follow(scene.stream.topic, Wish.HEADS))
+    assert [peer for peer, _ in sent(told, Heads)] == [A]
+    assert sent(scene.link(A), Follow) == [], "once"
+
+
+def test_one_that_is_linked_already_is_followed_at_once() -> None:
+    scene = Scene(3, 128, A)
+    told = scene.members(A)
+    assert sent(told, Follow) == [(A, Follow(scene.stream.topic, Wish.HEADS))]
+    assert [peer for peer, _ in sent(told, Heads)] == [A]
+
+
+def test_neighbours_and_this_node_itself_are_not_drawn() -> None:
+    scene = Scene()
+    assert scene.members(NEIGHBOR, scene.context.peer) == []
+
+
+def test_one_drawn_for_longest_gives_way_to_another_each_third_look() -> None:
+    scene = Scene()
+    scene.look()
+    scene.members(A, B, C)
+    for peer in (A, B, C):
+        scene.link(peer)
+    scene.hear(scene.ann.say())
+    gone: list[PeerId] = []
+    for _ in range(6):
+        scene.now += 10.0
+        scene.hear(scene.ann.say())
+        scene.members(*PEERS[10:14])
+        effects, _, pause = scene.look()
+        assert pause == CALM
+        gone += released(effects)
+        for peer in released(effects):
+            assert sent(effects, Follow) == [(peer, Follow(scene.stream.topic, Wish.NOTHING))]
+        for peer in held(effects):
+            scene.link(peer)
+    assert gone == [C, B], "in the order in which they were drawn, one each half minute"
+
+
+def test_without_others_nobody_gives_way() -> None:
+    scene = Scene()
+    scene.look()
+    scene.members(A)
+    scene.link(A)
+    asked_at = []
+    for number in range(40):
+        scene.now += 1.0
+        effects, told, _ = scene.look()
+        assert released(effects) == []
+        if told:
+            asked_at.append(number)
+            assert told == [MembersWanted(scene.stream.topic)], "there is room for more"
+            scene.members(A, NEIGHBOR)
+    assert asked_at == [0, 1, 3, 7, 15, 31], "ever more seldom: there is nobody new"
+    scene.members(B)
+    assert scene.look()[1] == []
+
+
+def test_one_to_whom_no_link_comes_up_is_let_go() -> None:
+    scene = Scene()
+    scene.look()
+    scene.members(A)
+    scene.now += 9.0
+    assert released(scene.look()[0]) == []
+    scene.now += 2.0
+    effects, _, _ = scene.look()
+    assert released(effects) == [A]
+    assert sent(effects, Follow) == [], "there is no link"
+
+
+def test_a_link_that_is_lost_ends_it() -> None:
+    scene = Scene()
+    scene.members(A)
+    scene.link(A)
+    del scene.context.links[A]
+    assert released(asked(scene.stream.out, scene.stream.handle_link_down, A)) == [A]
+    assert A not in scene.stream.lazy
+
+
+def test_who_becomes_a_neighbour_is_one_no_longer() -> None:
+    scene = Scene()
+    scene.members(A)
+    scene.link(A)
+    told = asked(scene.stream.out, scene.stream.handle_neighbor_up, A, scene.now)
+    assert released(told) == [A]
+    assert sent(told, Follow) == []
+    assert A not in scene.stream.lazy
+    assert A in scene.stream.flood.neighbors
+
+
+def test_a_node_that_lacks_what_others_claim_hurries() -> None:
+    scene = Scene()
+    scene.look()
+    scene.hear(scene.ann.say())
+    scene.now += 10.0
+    scene.stream.lazy._unit_at = scene.now  # the stream is lively
+    assert scene.look()[2] == CALM
+    told = asked(scene.stream.out, scene.stream.lazy.hurry, scene.now)
+    assert told == [SetTimer(HURRIED, LookDue(scene.stream.topic))]
+    assert asked(scene.stream.out, scene.stream.lazy.hurry, scene.now) == [], "it hurries already"
+    assert scene.look()[2] == HURRIED
+    scene.now += 31.0
+    scene.stream.lazy._unit_at = scene.now
+    assert scene.look()[2] == CALM
+
+
+def test_when_a_lively_stream_falls_quiet_a_node_draws_more_often() -> None:
+    scene = Scene()
+    scene.look()
+    for _ in range(5):
+        scene.now += 1.0
+        scene.hear(scene.ann.say())
+    assert scene.look()[2] == CALM
+    scene.now += 7.0
+    assert scene.look()[2] == CALM
+    scene.now += 3.0
+    assert scene.look()[2] == UNSURE
+    scene.now += 60.0
+    assert scene.look()[2] == CALM, "it was only lively before"
+
+
+def test_who_begins_to_publish_draws_more_often_for_a_while() -> None:
+    scene = Scene()
+    scene.look()
+    scene.hear(scene.ann.say())
+    told = asked(scene.stream.out, scene.stream.lazy.note_published, scene.now)
+    assert told == [SetTimer(UNSURE, LookDue(scene.stream.topic))]
+    assert asked(scene.stream.out, scene.stream.lazy.note_published, scene.now + 1.0) == [], "it goes on"
+
+
+def test_all_streams_share_the_links_and_the_dials() -> None:
+    links = LazyLinks(3)
+    assert [links.take(peer, False, NOW) for peer in PEERS[:5]] == [True, True, True, False, False]
+    assert links.take(A, False, NOW), "a second stream with the same peer takes no link"
+    assert links.take(PEERS[9], True, NOW), "nor does one that is linked anyway"
+    links.give_back(A)
+    links.give_back(A)
+    links.give_back(B)
+    links.give_back(PEERS[9])
+    assert [links.take(peer, False, NOW) for peer in PEERS[5:8]] == [True, True, False]
+
+
+def test_dials_are_few_in_a_second() -> None:
+    links = LazyLinks(10_000)
+    assert sum(links.take(peer, False, NOW) for peer in PEERS) == 32
+    assert sum(links.take(peer, False, NOW + 5.0) for peer in PEERS[32:]) == 5
+    assert sum(links.take(peer, False, NOW - 1000.0) for peer in PEERS[40:]) == 0, (
+        "a clock set back gives none"
+    )
+
+
+# Those that follow this node.
+
+
+def test_a_follower_is_told_at_once_and_again_when_there_is_news() -> None:
+    scene = Scene()
+    scene.hear(scene.ann.say())
+    told = scene.follow(A, Wish.HEADS)
+    ((peer, heads),) = sent(told, Heads)
+    assert peer == A
+    assert [(place.first, place.last, place.held) for place in heads.chains] == [(0, 0, True)]
+    news = scene.hear(scene.ann.say())
+    assert SetTimer(5.0, NewsDue(scene.stream.topic)) in news
+    assert [peer for peer, _ in sent(news, Data)] == [], "it is not sent the unit"
+    told = asked(scene.stream.out, scene.stream.tell_lazy_peers, scene.now)
+    assert [(peer, heads.chains[0].last) for peer, heads in sent(told, Heads)] == [(A, 1)]
+
+
+def test_who_wants_units_is_sent_them_and_who_does_not_any_more_is_not() -> None:
+    scene = Scene()
+    scene.follow(A, Wish.UNITS)
+    assert [peer for peer, _ in sent(scene.hear(scene.ann.say()), Data)] == [A]
+    scene.follow(A, Wish.HEADS)
+    assert sent(scene.hear(scene.ann.say()), Data) == []
+    scene.follow(A, Wish.NOTHING)
+    assert A not in scene.stream.lazy
+
+
+def test_when_there_are_too_many_followers_one_gives_way_and_is_told() -> None:
+    scene = Scene()
+    for peer in PEERS[:FOLLOWERS]:
+        scene.follow(peer, Wish.HEADS)
+    told = scene.follow(PEERS[FOLLOWERS], Wish.HEADS)
+    ((gone, word),) = sent(told, Follow)
+    assert gone in PEERS[:FOLLOWERS]
+    assert word.wish is Wish.NOTHING
+    assert any(
+        isinstance(each, Record) and each.reason is Reason.TOO_MANY and each.peer == gone for each in told
+    )
+    assert PEERS[FOLLOWERS] in scene.stream.lazy
+    assert gone not in scene.stream.lazy
+
+
+def test_many_keys_of_one_network_leave_the_others_their_places() -> None:
+    scene = Scene()
+    mob = PEERS[1:]
+    for peer in mob:
+        scene.context.origins.note(peer, "192.0.2.0/24")
+    scene.follow(A, Wish.HEADS)
+    for peer in mob:
+        scene.follow(peer, Wish.HEADS)
+    assert A in scene.stream.lazy
+    assert sum(peer in scene.stream.lazy for peer in mob) == FOLLOWERS - 1
+
+
+def test_who_has_no_room_is_let_go() -> None:
+    scene = Scene()
+    scene.members(A)
+    scene.link(A)
+    told = scene.follow(A, Wish.NOTHING)
+    assert released(told) == [A]
+
+
+def test_a_neighbour_needs_not_follow() -> None:
+    scene = Scene()
+    assert scene.follow(NEIGHBOR, Wish.UNITS) == []
+    assert NEIGHBOR not in scene.stream.lazy
+
+
+# What neighbours did not send.
+
+
+def test_what_only_a_lazy_peer_has_is_asked_for_handed_over_and_passed_on() -> None:
+    scene = Scene()
+    scene.members(A)
+    scene.link(A)
+    unit = scene.ann.say()
+    scene.claim(0, A)
+    scene.now += 1.0
+    assert sent(asked(scene.stream.out, scene.stream.repair_gap, scene.ann.key, scene.now), Resend) == [
+        (A, Resend(scene.stream.topic, unit.unit.author, unit.unit.device, 0, 0))
+    ]
+    told = scene.resent(unit, A)
+    assert any(isinstance(item, Event) for each in told for item in getattr(each, "items", ()))
+    assert [peer for peer, _ in sent(told, Data)] == [NEIGHBOR], "its neighbours may lack it, too"
+    assert sent(told, Follow) == [(A, Follow(scene.stream.topic, Wish.UNITS))]
+    assert any(isinstance(each, Record) and each.kind is Kind.OVERLAY and each.peer == A for each in told)
+    assert A in scene.stream.flood.neighbors
+
+
+def test_history_that_a_lazy_peer_has_says_nothing_about_the_neighbours() -> None:
+    scene = Scene()
+    scene.members(A)
+    scene.link(A)
+    unit = scene.ann.say()
+    scene.claim(0, A)
+    scene.now += 1.0
+    asked(scene.stream.out, scene.stream.repair_gap, scene.ann.key, scene.now)
+    told = scene.resent(unit, A, age_ms=60_000)
+    assert sent(told, Follow) == []
+    assert sent(told, Data) == []
+
+
+def test_one_that_follows_us_may_provide_it_as_well() -> None:
+    scene = Scene()
+    scene.follow(B, Wish.HEADS)
+    scene.claim(0, B)
+    scene.now += 1.0
+    asked(scene.stream.out, scene.stream.repair_gap, scene.ann.key, scene.now)
+    told = scene.resent(scene.ann.say(), B)
+    assert sent(told, Follow) == [(B, Follow(scene.stream.topic, Wish.UNITS))]
+    assert held(told) == [B]
+
+
+def test_a_few_send_every_unit_at_a_time_and_only_while_they_are_first() -> None:
+    scene = Scene(lazy=GRAFTS + 2)
+    scene.look()
+    helpers = PEERS[: GRAFTS + 1]
+    scene.members(*helpers)
+    for peer in helpers:
+        scene.link(peer)
+        asked(scene.stream.out, scene.stream.lazy.note_provided, peer, scene.now)
+    grafted = [peer for peer in helpers if peer in scene.stream.flood.neighbors]
+    assert grafted == helpers[:GRAFTS]
+    scene.now += 100.0
+    scene.hear(scene.ann.say(), A)
+    scene.now += 30.0
+    effects, _, _ = scene.look()
+    assert sorted(peer for peer, word in sent(effects, Follow) if word.wish is Wish.HEADS) == sorted(
+        helpers[1:GRAFTS]
+    )
+    assert [peer for peer in helpers if peer in scene.stream.flood.neighbors] == [A]
+
+
+def test_our_own_units_go_to_those_that_we_drew() -> None:
+    scene = Scene()
+    scene.members(A)
+    scene.link(A)
+    scene.follow(B, Wish.HEADS)
+    out = Outbox()
+    scene.stream.flood.spread(scene.ann.say(), scene.ann.identity.card, (), 1, 0, scene.now, out)
+    assert sorted(peer for peer, _ in sent(out.take(), Data)) == sorted((NEIGHBOR, A))
+
+
+def test_a_node_resends_what_came_last_though_it_keeps_nothing() -> None:
+    scene = Scene()
+    units = [scene.ann.say() for _ in range(3)]
+    for unit in units:
+        scene.hear(unit)
+    stream = scene.stream
+    request = Resend(stream.topic, units[0].unit.author, units[0].unit.device, 1, 2)
+    chain = stream.ingest.chains[scene.ann.key]
+    answer = stream.read_recent(
+        request, stream.archive.read_range(request, scene.now + 2.0, chain), scene.now + 2.0
+    )
+    assert answer.units == (units[1].unit, units[2].unit)
+    assert answer.cards == (scene.ann.identity.card,)
+    assert answer.reason is None
+    assert answer.ages_ms == (2000, 2000)
+    beyond = Resend(stream.topic, units[0].unit.author, units[0].unit.device, 2, 9)
+    partly = stream.read_recent(beyond, stream.archive.read_range(beyond, scene.now, chain), scene.now)
+    assert (partly.units, partly.reason) == ((units[2].unit,), Reason.NOT_HELD)
+
+
+def test_what_was_said_before_there_were_neighbours_says_nothing_about_them() -> None:
+    scene = Scene()
+    scene.members(A)
+    scene.link(A)
+    scene.claim(0, A)
+    scene.now += 1.0
+    asked(scene.stream.out, scene.stream.repair_gap, scene.ann.key, scene.now)
+    told = scene.resent(scene.ann.say(), A, age_ms=2000)
+    assert sent(told, Follow) == []
+    assert sent(told, Data) == []
+
+
+def test_a_follower_that_becomes_a_neighbour_is_one_no_longer() -> None:
+    scene = Scene()
+    scene.follow(A, Wish.UNITS)
+    asked(scene.stream.out, scene.stream.handle_neighbor_up, A, scene.now)
+    assert A not in scene.stream.lazy
+    assert A in scene.stream.flood.neighbors
+    assert A not in scene.stream.flood.grafted
+
+
+def test_a_storage_node_names_all_that_it_keeps_of_a_chain() -> None:
+    """What it does not name counts as removed, however little of it came lately."""
+    context = context_of()
+    stream = Staged("tea", context)
+    ann = Voice(topic=stream.topic)
+    context.cards.learn(ann.identity.card)
+    old = ann.say()
+    stream.archive.keep(old, NOW - 1000.0)
+    stream.keep(StorageRule("tea"))
+    data = Data(ann.say().unit, 1, 0, int(NOW * 1_000_000), ann.identity.card)
+    stream.handle_data(NEIGHBOR, data, NOW)
+    context.links[A] = None
+    told = asked(stream.out, stream.handle_follow, A, Follow(stream.topic, Wish.HEADS), NOW)
+    ((_, heads),) = sent(told, Heads)
+    assert [(place.first, place.last) for place in heads.chains] == [(0, 1)]
+
+
+def test_in_doubt_a_storage_node_is_drawn_too_and_otherwise_not() -> None:
+    scene = Scene()
+    asked(scene.stream.out, scene.stream.set_storage, contacts(C), scene.now)
+    scene.hear(scene.ann.say())
+    scene.stream.lazy._looks = 1
+    assert scene.look()[2] == CALM
+    assert C not in scene.stream.lazy, "all is well: storage nodes have enough to do"
+    scene.stream.lazy.hurry(scene.now)
+    scene.look()
+    assert C in scene.stream.lazy
+    scene.members(A, B)
+    scene.look()
+    assert C in scene.stream.lazy, "it is drawn once"
