@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.streams.stage import context_of
 from tests.streams.village import STREAM, Stored, Village
 
@@ -10,6 +11,7 @@ from linnet.core.limits import MIB
 from linnet.core.reasons import Reason
 from linnet.core.stores import Entry
 from linnet.delivery.config import DeliveryConfig
+from linnet.sim.links import LinkModel, constant_latency
 from linnet.store.memory import MemoryStore
 from linnet.streams.commands import CheckStorage, Publish, Published, StorageChecked, StorageOutcome
 from linnet.streams.config import StorageRule, StreamOptions
@@ -25,10 +27,13 @@ def town(
     delivery: DeliveryConfig | None = None,
     rules: tuple[StorageRule, ...] = (StorageRule(STREAM),),
     stores: dict[str, Stored] | None = None,
+    links: LinkModel | None = None,
 ) -> Village:
     contact = Contact(Village(storage=1, peers=0).peer("s0"), ("tls://s0:1",))
     options = {rule.stream: StreamOptions(storage=(contact,)) for rule in rules}
-    village = Village(storage=1, peers=4, options=options, rules=rules, delivery=delivery, stores=stores)
+    village = Village(
+        storage=1, peers=4, options=options, rules=rules, delivery=delivery, stores=stores, links=links
+    )
     village.run(5)
     return village
 
@@ -186,3 +191,41 @@ def test_the_room_is_counted_and_given_back() -> None:
     context.store.log.evict(TOPIC, None, 0, 10)
     room.recount(TOPIC)
     assert room.why_refused(TOPIC, eve, 700, False) is None
+
+
+def test_what_was_refused_just_before_there_was_room_again_is_not_confirmed() -> None:
+    """Its publisher goes on all the time, so some event is refused right before the look that finds room."""
+    disk = MemoryStore()
+    village = town(stores={"s0": disk}, links=LinkModel(constant_latency(400.0)))
+    for _ in range(5):
+        village.publish("p0", b"early")
+    disk.free_bytes = 256 * MIB
+    for number in range(250):
+        if number == 120:
+            disk.free_bytes = 2**40
+        village.publish("p0", b"x" * 100, wait=0.07)
+    village.run(40)
+    ((_, last),) = kept(village)
+    assert last == 254
+    assert not [r for _, r in village.notes.records if r.reason is Reason.EQUIVOCATION]
+    assert say(village).unconfirmed is None
+
+
+@pytest.mark.parametrize(("since", "count"), [(None, 1), (0.0, 8)])
+def test_what_this_node_begins_to_read_itself_has_no_hole_where_events_were_refused(
+    since: float | None, count: int
+) -> None:
+    disk = MemoryStore()
+    village = town(stores={"s0": disk})
+    for _ in range(3):
+        assert say(village).unconfirmed is None
+    disk.free_bytes = 256 * MIB
+    for _ in range(4):
+        assert say(village).unconfirmed is Reason.DISK_FULL
+    archive = village.subscribe("s0", name="archive", since=since, wait=1)
+    assert say(village).unconfirmed is None
+    entries = [entry for _, entry in disk.log.read(TOPIC, 0, 100)]
+    assert [entry.first for entry in entries] == list(range(8)), "in order, without holes"
+    assert len(village.bodies("s0", archive)) == count
+    (status,) = village.status("s0").streams
+    assert status.refuses is None

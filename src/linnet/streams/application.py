@@ -187,6 +187,7 @@ class Application:
 
     def _begin_durable(self, stream: Stream, request: int, command: Subscribe, name: str, now: float) -> None:
         cursor = Cursor(stream.topic, name, self._context.store.cells)
+        stream.take_again(is_needed=True)  # Else what is written from now on would follow a hole.
         kept = stream.keeps
         made_at: float | None = None
         if cursor.resumed:

@@ -122,14 +122,25 @@ class Keeper:
         self.note_written(chain)  # Its publisher learns why it is not confirmed.
         return False
 
-    def take_again(self) -> list[ChainKey]:
-        """Return the chains whose refused events may be fetched now; look again later if there are none."""
+    def take_again(self, is_needed: bool = False) -> list[ChainKey]:
+        """Return the chains whose refused events may be fetched now; look again later if there are none.
+
+        What is needed here is taken whether there is room for others or not.
+        """
+        if is_needed or not self._refused:
+            return self._forget_refused()
         why = self._room.why_refused(self._topic, self._context.peer, MARGIN, self.quota is not None)
         if why is not None:
             self.refuses = why
             self._out.set_timer(self._context.config.evict_period, RoomDue(self._topic))
             return []
+        return self._forget_refused()
+
+    def _forget_refused(self) -> list[ChainKey]:
+        """Refuse no chain any more; return those that were refused. What is not there is not confirmed."""
         again, self._refused, self.refuses = list(self._refused), {}, None
+        for key in again:
+            self._changed.pop(key, None)
         return again
 
     def note_written(self, chain: Chain) -> None:
@@ -164,7 +175,7 @@ class Keeper:
     def let_go(self, is_used: bool) -> None:
         """Stop keeping the stream for others; evict what is not needed here."""
         self._room.count(self._topic, is_kept=False)
-        self._refused, self.refuses = {}, None
+        self._forget_refused()
         config = self._context.config
         self.retention, self.quota = (config.own_retention, config.own_bytes) if is_used else (None, 0)
         self.evict_later()

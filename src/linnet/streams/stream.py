@@ -301,9 +301,9 @@ class Stream:
             return True
         return self.keeper.take(chain, verified, unit_bytes(verified.unit))
 
-    def take_again(self) -> None:
-        """Fetch what was refused, if there is room for it now."""
-        floors = self.ingest.begin_again(self.keeper.take_again())
+    def take_again(self, is_needed: bool = False) -> None:
+        """Fetch what was refused, if there is room for it now or it is needed here."""
+        floors = self.ingest.begin_again(self.keeper.take_again(is_needed))
         self.readers.go_back(floors)
         for key in floors:
             self.gaps.review_chain(self.ingest.chains[key])
