@@ -438,3 +438,26 @@ def test_what_readers_were_told_is_passed_on_to_publishers_but_not_without_end()
     forged = replace(kept, position=8)
     _, blame = asked(stream.out, stream.handle_kept, reader, forged, NOW + 5.0)
     assert blame == Blame(reader, Reason.BAD_SIGNATURE)
+
+
+def test_a_chain_of_which_nothing_is_kept_any_more_can_be_checked() -> None:
+    """A publisher that reads the stream is told that all was evicted, and asks for the last event alone."""
+    village = town(rule=StorageRule(STREAM, retention=5.0))
+    publish_some(village, 5)
+    village.run(60)
+    village.subscribe("p0", since=0.0, wait=30)
+    gone = (StorageOutcome.GONE, Reason.RETENTION)
+    assert outcomes(village) == {"s0": gone, "s1": gone}
+
+
+def test_a_statement_whose_range_runs_backwards_ends_no_publisher() -> None:
+    def twist(message: Message, key: SigningKey) -> Message:
+        if not isinstance(message, Kept) or not message.chains:
+            return message
+        places = tuple(replace(place, first=place.last + 5) for place in message.chains)
+        said = (message.topic, message.store, message.position, message.at_ms / 1000, places, message.heads)
+        return sign_kept(key, *said, request=message.request, since_ms=message.since_ms, done=message.done)
+
+    village = town(twist)
+    publish_some(village)
+    assert outcomes(village) == {"s0": KEPT, "s1": KEPT}

@@ -273,7 +273,8 @@ class StorageChecks:
                 self._conclude(StorageCheck(peer, StorageOutcome.UNCHECKED, now, None, why))
                 continue
             place = stated.place
-            luck = self._context.rng.randint(place.first, place.last)
+            # Of a chain that was evicted whole, nothing but its end is stated.
+            luck = self._context.rng.randint(min(place.first, place.last), place.last)
             numbers = dict.fromkeys((place.last, luck))
             self._asked[peer] = {self._next_request(): number for number in numbers}
             self._held[peer] = None
