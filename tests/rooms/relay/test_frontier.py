@@ -165,6 +165,26 @@ def test_a_restored_copy_is_told_as_a_loss_and_never_as_a_lie() -> None:
     assert set(found) == {Reason.LOST}
 
 
+@pytest.mark.parametrize("runs", [1, 2])
+def test_a_restored_copy_goes_on_from_where_it_began_and_not_from_its_first_statement(runs: int) -> None:
+    """As many events as were lost come in before it signs anything, for example in its first request."""
+    world = signing()
+    world.send("r0", "ann", world.say("ann", b"kept"))
+    station = world.station("r0")
+    assert isinstance(station.store, MemoryStore)
+    copy = deepcopy(station.store)
+    world.send("r0", "ann", world.say("ann", b"lost"))
+    station.store = copy
+    for run in range(runs):
+        world.restart("r0")
+        world.link("r0", "ann", "ben")
+        world.signed = run == runs - 1
+        world.send("r0", "ann", *(world.say("ann", b"new %d" % number) for number in range(3)))
+    world.resync("r0", "ben")
+    found = proofs(world.statements("ann", "ben"))
+    assert set(found) == {Reason.LOST}
+
+
 def test_what_is_damaged_is_said_to_be_and_is_no_lie() -> None:
     world = signing()
     hello = world.say("ann")

@@ -61,7 +61,7 @@ class Frontier:
 
     def add(self, event: EventId, position: int) -> None:
         """Count an event that is being stored at this position."""
-        kept = self._kept
+        kept = self._kept if self._line is not None else self._kept_by_line()
         digest = sha256(kept.digest + position.to_bytes(8, "big") + event).digest()
         self._write(_Kept(kept.line, kept.count + 1, digest, kept.past))
 
@@ -101,10 +101,21 @@ class Frontier:
         return sign_statement(context.key, self._room, said)
 
     def _begin_line(self, line: bytes) -> None:
-        kept = self._kept
-        past = (Line(kept.line, kept.count), *kept.past) if kept.line else kept.past
+        kept = self._kept_by_line()
         self._line = line
-        self._write(_Kept(line, kept.count, kept.digest, past[:LINES]))
+        self._write(_Kept(line, kept.count, kept.digest, kept.past))
+
+    def _kept_by_line(self) -> _Kept:
+        """Return what is stored, with the line of the last run among the earlier ones.
+
+        That line ends where this run begins: a restored copy may take as many events as it lost before it
+        signs anything, but other ones.
+        """
+        kept = self._kept
+        if not kept.line:
+            return kept
+        past = (Line(kept.line, kept.count), *kept.past)
+        return _Kept(b"", kept.count, kept.digest, past[:LINES])
 
     def _write(self, kept: _Kept) -> None:
         self._kept = kept
