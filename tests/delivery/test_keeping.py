@@ -11,6 +11,7 @@ from linnet.core.reasons import Reason
 from linnet.core.spaces import STORE_NUMBER
 from linnet.delivery import keeping
 from linnet.delivery.keeping import (
+    MOST_SHOWN,
     Contradictions,
     check_contradiction,
     check_kept,
@@ -184,3 +185,15 @@ def test_a_store_has_one_number_until_it_may_be_an_older_copy() -> None:
     assert (len(number), store_number(cells, peer, 2.0)) == (8, number)
     cells.delete(*STORE_NUMBER)
     assert store_number(cells, peer, 3.0) != number
+
+
+def test_a_newcomer_is_shown_the_latest_proofs_alone() -> None:
+    """Keys are free: who made a thousand proofs against his own must not have each newcomer sent them all."""
+    proofs = Contradictions(MemoryStore().cells)
+    keys = [SigningKey(bytes([number]) * 32) for number in range(1, 41)]
+    for key in keys:
+        proofs.keep(Contradiction(kept(5, 1, key=key), kept(3, 2, key=key)))
+    proofs.keep(Contradiction(kept(5, 1, topic=OTHER), kept(3, 2, topic=OTHER)))
+    told = [each.kept.keeper for each in proofs.of_topic(TOPIC)]
+    assert told == [key.public for key in reversed(keys[-MOST_SHOWN:])]
+    assert [each.topic for each in proofs.of_topic(OTHER)] == [OTHER]

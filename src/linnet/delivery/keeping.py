@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from itertools import islice
 
 import msgspec
 
@@ -32,6 +33,9 @@ EXCUSES = (Reason.RETENTION, Reason.QUOTA, Reason.DAMAGED)
 """Why an honest storage node may lack an event that it has stated."""
 MAX_PROOFS = 1024
 """The most proofs that a node keeps: one for a storage node."""
+
+MOST_SHOWN = 16
+"""The most proofs from one topic that a newcomer is shown: anybody can make some against their own keys."""
 
 _KEPT_TAG, _SHOWN_TAG = b"linnet/kept/1", b"linnet/shown/1"
 _PROOFS = "contradiction"
@@ -164,7 +168,10 @@ class Contradictions:
 
     def __init__(self, cells: Cells) -> None:
         self._cells = cells
-        self._known: dict[PeerId, None] = {PeerId(key): None for key, _ in cells.scan(_PROOFS)}
+        self._known: dict[PeerId, TopicId] = {
+            PeerId(key): _decode(raw).topic for key, raw in cells.scan(_PROOFS)
+        }
+        """The storage nodes, and the topics of the proofs."""
 
     def __contains__(self, keeper: object) -> bool:
         return keeper in self._known
@@ -181,12 +188,13 @@ class Contradictions:
         small = proof
         if isinstance(proof.other, Shown):
             small = Contradiction(proof.kept, msgspec.structs.replace(proof.other, unit=None, card=None))
-        self._known[proof.kept.keeper] = None
+        self._known[proof.kept.keeper] = proof.topic
         self._cells.put(_PROOFS, proof.kept.keeper, _encode(small))
 
     def of_topic(self, topic: TopicId) -> Iterator[Contradiction]:
-        """Yield the proofs from a topic."""
-        for key in self._known:
-            kept = self._cells.get(_PROOFS, key)
-            if kept is not None and (proof := _decode(kept)).topic == topic:
-                yield proof
+        """Yield the latest proofs from a topic, as many as a newcomer is shown."""
+        found = (keeper for keeper in reversed(self._known) if self._known[keeper] == topic)
+        for keeper in islice(found, MOST_SHOWN):
+            raw = self._cells.get(_PROOFS, keeper)
+            if raw is not None:
+                yield _decode(raw)
