@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from tests.rooms.relay.scenes import OPEN, World, peer_of
 
 from linnet.core.errors import RemoteError
+from linnet.core.ids import TopicId
 from linnet.core.reasons import Reason
-from linnet.core.stores import Damage
+from linnet.core.stores import Damage, Entry
 from linnet.event.event import Event
 from linnet.event.signing import recall_unit, unit_head
 from linnet.rooms.messages import ResyncPage
@@ -208,6 +209,33 @@ def test_what_is_damaged_is_said_to_be_and_is_no_lie() -> None:
     assert page.said.reach.gone == (hello.id,)
     assert page.said.past == ()
     assert hello.id not in [each.event for each in page.said.held]
+    assert proofs(world.statements("ann", "ben")) == []
+
+
+def test_what_was_damaged_before_it_made_room_is_no_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody had read it, so nobody knows of the damage: its content has another id by then."""
+    world = signing(room_bytes=6000, sender_bytes=6000)
+    first, second = world.say("ann", b"a" * 300), world.say("ann", b"b" * 300)
+    world.send("r0", "ann", first, second)
+    log = world.station("r0").store.log
+    evict = log.evict
+
+    def damaged(topic: TopicId, before: float | None, size: int | None, limit: int) -> list[Entry]:
+        found = evict(topic, before, size, limit)
+        return [replace(each, raw=each.raw.replace(b"a" * 300, b"a" * 299 + b"z")) for each in found]
+
+    monkeypatch.setattr(log, "evict", damaged)
+    for number in range(300):
+        who = "ann" if number % 2 else "ben"
+        world.send("r0", who, world.say(who, b"%d" % number))
+        if log.get(first.id) is None:
+            break
+    assert log.get(first.id) is None
+    assert log.get(second.id) is not None
+    page = world.resync("r0", "ben").said
+    assert page is not None
+    assert page.reach is not None
+    assert page.reach.floor == world.statements("ann")[0].held[0].position
     assert proofs(world.statements("ann", "ben")) == []
 
 

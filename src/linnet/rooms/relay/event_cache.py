@@ -328,8 +328,9 @@ class EventCache:
             if event.id in self.shelf:
                 self.shelf.remove(event, len(entry.raw))
             else:
-                self._unplace(event, len(entry.raw))
-            self.tombstones.add(GoneEvent(event.id, event.author, reason, self._log.end()))
+                # If it was damaged on the disk, its content has another id.
+                self._unplace(entry.head, event, len(entry.raw))
+            self.tombstones.add(GoneEvent(entry.head, event.author, reason, self._log.end()))
             self._record(kind, verified, entry, reason)
         if kind is Kind.EXPIRED:
             self.expired += len(entries)
@@ -338,11 +339,11 @@ class EventCache:
         if entries:
             self._cells.put(_META, self.room, _encode((self.floor, self.expired, self.evicted)))
 
-    def _unplace(self, event: Event, size: int) -> None:
-        position = self._cells.get(self._at, event.id)
+    def _unplace(self, id: EventId, event: Event, size: int) -> None:
+        position = self._cells.get(self._at, id)
         if position is not None:
             self.floor = max(self.floor, int.from_bytes(position, "big"))
-            self._cells.delete(self._at, event.id)
+            self._cells.delete(self._at, id)
         self.usage.remove_event(event.author, size, event.tail.key is not None)
 
     def _record(self, kind: Kind, verified: Verified, entry: Entry, reason: Reason) -> None:
