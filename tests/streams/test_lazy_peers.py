@@ -11,6 +11,7 @@ from tests.streams.stage import NOW, Staged, context_of
 
 from linnet.core.effects import Hold, Release, Send, SetTimer
 from linnet.core.ids import Contact, PeerId
+from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.messages import ChainPlace, Data, Heads, Resend, Resent
@@ -31,6 +32,7 @@ from linnet.streams.lazy_peers import (
     NewsDue,
 )
 from linnet.streams.messages import Follow, Wish
+from linnet.testing.identities import known_identity
 from linnet.trace.records import Kind, Record
 
 NEIGHBOR = PeerId(b"n" * 32)
@@ -476,6 +478,21 @@ def test_a_follower_that_becomes_a_neighbour_is_one_no_longer() -> None:
     assert A not in scene.stream.flood.grafted
 
 
+def keeper() -> tuple[Staged, Voice, Voice]:
+    """A storage node that keeps an old chain of Ann's, and one of Ben's that had news just now."""
+    context = context_of("keeper")
+    stream = Staged("tea", context)
+    ann, ben = Voice(topic=stream.topic), Voice("ben", topic=stream.topic)
+    for voice in (ann, ben):
+        context.cards.learn(voice.identity.card)
+        stream.archive.keep(voice.say(), NOW - 1000.0)
+    stream.keep(StorageRule("tea"))
+    stream.lazy.begin()
+    data = Data(ben.say().unit, 1, 0, int(NOW * 1_000_000), ben.identity.card)
+    stream.handle_data(NEIGHBOR, data, NOW)
+    return stream, ann, ben
+
+
 def test_a_storage_node_names_all_that_it_keeps_of_a_chain() -> None:
     """What it does not name counts as removed, however little of it came lately."""
     context = context_of()
@@ -506,3 +523,44 @@ def test_in_doubt_a_storage_node_is_drawn_too_and_otherwise_not() -> None:
     scene.members(A, B)
     scene.look()
     assert C in scene.stream.lazy, "it is drawn once"
+    stream, ann, ben = keeper()
+    both = [(each.identity.author, 0, number) for number, each in ((0, ann), (1, ben))]
+
+    def told(effects: list[Any]) -> list[tuple[bytes, int, int]]:
+        ((_, heads),) = sent(effects, Heads)
+        return sorted((place.author, place.first, place.last) for place in heads.chains)
+
+    assert told(asked(stream.out, stream.handle_follow, A, Follow(stream.topic, Wish.HEADS), NOW)) == sorted(
+        both
+    )
+    assert told(asked(stream.out, stream.tell_lazy_peers, NOW)) == [both[1]], "then only what is new"
+    question = Heads(stream.topic, (), 1000, None)
+    assert told(asked(stream.out, stream.handle_heads, A, question, NOW)) == sorted(both)
+    asked(stream.out, stream.handle_follow, A, Follow(stream.topic, Wish.NOTHING), NOW)
+    assert told(asked(stream.out, stream.handle_follow, A, Follow(stream.topic, Wish.HEADS), NOW)) == sorted(
+        both
+    )
+
+
+def test_a_reader_learns_of_every_chain_from_a_storage_node_that_it_has_drawn() -> None:
+    """It takes the first word of a storage node for a list of all chains."""
+    stream, ann, ben = keeper()
+    scene = Scene()
+    keeping = known_identity("keeper").peer
+    asked(scene.stream.out, scene.stream.set_storage, contacts(keeping), scene.now)
+    scene.members(keeping)
+    asked_for = [message for _, message in sent(scene.link(keeping), Message)]
+    reader = scene.context.peer
+    answers = [
+        each
+        for question in asked_for
+        for each in asked(
+            stream.out,
+            stream.handle_follow if isinstance(question, Follow) else stream.handle_heads,
+            reader,
+            question,
+            NOW,
+        )
+    ]
+    ((_, first), *_) = sent(answers, Heads)
+    assert {place.author for place in first.chains} == {ann.identity.author, ben.identity.author}

@@ -105,6 +105,8 @@ class Stream:
         """Whether this node keeps the stream for others."""
         self.storage: dict[PeerId, Contact] = {}
         """The storage nodes that we ask and whose receipts count."""
+        self._told_whole: dict[PeerId, None] = {}
+        """The lazy peers that were told all that we keep for others."""
         self._testified: dict[PeerId, float] = {}
         """When we last passed on what a storage node has told a reader."""
         self._consulted: dict[PeerId, None] = {}
@@ -372,7 +374,7 @@ class Stream:
 
     def _answer_heads(self, peer: PeerId, heads: Heads, now: float) -> None:
         """Tell a peer what there is that tells us, since it asks, or has nobody who would."""
-        if peer not in self.lazy or peer in self.flood.neighbors:
+        if peer not in self.lazy or peer in self.flood.neighbors or (self.stores and heads.waited_ms):
             self.announcements.send_heads(peer, self.keeps, now)
         elif heads.waited_ms:
             self.tell_lazily(peer, now)
@@ -475,7 +477,7 @@ class Stream:
     def handle_link_up(self, peer: PeerId, now: float) -> None:
         """If the peer is a storage node, resume what waited for a link to it."""
         if self.lazy.handle_link_up(peer):
-            self.tell_lazily(peer, now)
+            self._greet_lazily(peer, now)
         if peer not in self.storage:
             return
         self.gaps.handle_link_up(peer)
@@ -500,7 +502,7 @@ class Stream:
     def handle_follow(self, peer: PeerId, follow: Follow, now: float) -> None:
         """Note what a member that is no neighbour wants of us, and tell a new one how far the chains go."""
         if self.lazy.handle_follow(peer, follow.wish):
-            self.tell_lazily(peer, now)
+            self._greet_lazily(peer, now)
 
     def note_members(self, contacts: tuple[Contact, ...], now: float) -> None:
         """Draw lazy peers among members that the tracker named."""
@@ -508,7 +510,7 @@ class Stream:
         self.lazy.note_members(contacts, now)
         for peer in self.lazy.linked:
             if peer not in before:
-                self.tell_lazily(peer, now)
+                self._greet_lazily(peer, now)
 
     def look_around(self, now: float) -> None:
         """Draw other lazy peers."""
@@ -516,15 +518,25 @@ class Stream:
         self.lazy.look(now)
         for peer in self.lazy.linked:
             if peer not in before:
-                self.tell_lazily(peer, now)
+                self._greet_lazily(peer, now)
 
     def tell_lazy_peers(self, now: float) -> None:
         """Tell the lazy peers what is new."""
         for peer in self.lazy.take_news():
             self.tell_lazily(peer, now)
 
+    def _greet_lazily(self, peer: PeerId, now: float) -> None:
+        """Tell a new lazy peer how far the chains go."""
+        self._told_whole.pop(peer, None)
+        self.tell_lazily(peer, now)
+
     def tell_lazily(self, peer: PeerId, now: float) -> None:
-        """Tell a lazy peer how far the chains go that have had news lately."""
+        """Tell a lazy peer how far the chains go that have had news lately; a storage node first tells all."""
+        if self.stores and peer not in self._told_whole:
+            # What a storage node says is taken for all that there is.
+            self._told_whole = {each: None for each in (*self._told_whole, peer) if each in self.lazy}
+            self.announcements.send_heads(peer, self.keeps, now)
+            return
         places = self.lazy.places(self.ingest.chains)
         if self.stores:
             # What a storage node does not name counts as removed.
