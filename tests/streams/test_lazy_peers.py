@@ -362,6 +362,67 @@ def test_a_neighbour_needs_not_follow() -> None:
     assert NEIGHBOR not in scene.stream.lazy
 
 
+def test_who_follows_a_node_that_leaves_is_told_so() -> None:
+    """Or else it goes on sending every unit, and is cut off for that."""
+    scene = Scene()
+    scene.members(A)
+    scene.link(A)
+    scene.follow(A, Wish.HEADS)
+    scene.follow(B, Wish.UNITS)
+    told = asked(scene.stream.out, scene.stream.leave, scene.now)
+    assert [(peer, word.wish) for peer, word in sent(told, Follow)] == [
+        (A, Wish.NOTHING),
+        (A, Wish.NOTHING),
+        (B, Wish.NOTHING),
+    ]
+    assert released(told) == [A]
+
+
+class Pair:
+    """Two members of a stream who have drawn each other."""
+
+    def __init__(self) -> None:
+        self.one, self.other = Scene(), Scene()
+        for scene, peer in ((self.one, B), (self.other, A)):
+            scene.members(peer)
+            scene.link(peer)
+            scene.follow(peer, Wish.HEADS)
+
+    def pass_on(self, effects: list[Any]) -> list[Any]:
+        """Hand what A says about following to B; return what B says then."""
+        words = [word for peer, word in sent(effects, Follow) if peer == B]
+        return [each for word in words for each in self.other.follow(A, word.wish)]
+
+
+def test_one_that_draws_another_is_followed_on() -> None:
+    pair = Pair()
+    asked(pair.other.stream.out, pair.other.stream.lazy.note_provided, A, NOW)
+    pair.one.follow(B, Wish.UNITS)
+    pair.one.look()
+    pair.one.members(*PEERS[10:14])
+    effects, _, _ = pair.one.look()
+    assert B in released(effects)
+    assert sent(pair.pass_on(effects), Follow) == []
+    assert A in pair.other.stream.flood.grafted, "it provides what no neighbour did"
+    assert B in pair.one.stream.flood.grafted
+
+
+def test_one_that_makes_room_for_another_is_followed_no_longer() -> None:
+    pair = Pair()
+    for peer in PEERS[10 : 10 + FOLLOWERS - 1]:
+        pair.one.follow(peer, Wish.HEADS)
+    for peer in PEERS[10 : 10 + FOLLOWERS - 1]:
+        pair.one.context.origins.note(peer, str(peer))
+    for number in range(1000):
+        told = pair.one.follow(PeerId(sha256(b"newcomer %d" % number).digest()), Wish.HEADS)
+        if any(peer == B for peer, _ in sent(told, Follow)):
+            break
+    answers = pair.pass_on(told)
+    assert released(answers) == [A]
+    assert A not in pair.other.stream.lazy
+    assert B not in pair.one.stream.lazy
+
+
 # What neighbours did not send.
 
 

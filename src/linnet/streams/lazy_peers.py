@@ -174,7 +174,7 @@ class LazyPeers:
         for peer in list(self._drawn):
             self._let_go(peer)
         for peer in list(self._followers):
-            self._drop_follower(peer)
+            self._turn_away(peer)  # Or else it goes on sending us every unit.
         self._out.cancel_timer(LookDue(self._topic))
         self._out.cancel_timer(NewsDue(self._topic))
         self._is_begun = self._has_news = False
@@ -321,8 +321,8 @@ class LazyPeers:
         before = self._followers.get(peer)
         if wish is Wish.NOTHING:
             if before is not None:
-                self._drop_follower(peer)
-            if peer in self._drawn:
+                self._drop_follower(peer)  # It may still be told by us what is new to us.
+            elif peer in self._drawn:
                 self._let_go(peer)  # It has no room for us.
             return False
         if before is None:
@@ -344,10 +344,16 @@ class LazyPeers:
             origin_of = self._context.origins.of
             alike = [other for other in self._followers if origin_of(other) == origin_of(peer)]
             greedier = self._context.rng.choice(alike or list(self._followers))
-        self._drop_follower(greedier)
-        self._out.send(greedier, Follow(self._topic, Wish.NOTHING))
+        self._turn_away(greedier)
         note = "follows this stream no longer: made room for another"
         self._out.record(Record(Kind.OVERLAY, self._topic, peer=greedier, reason=Reason.TOO_MANY, note=note))
+
+    def _turn_away(self, peer: PeerId) -> None:
+        """Let a follower go and tell it so; to one that we follow as well, that takes two words."""
+        if peer in self._drawn:
+            self._let_go(peer)
+        self._drop_follower(peer)
+        self._out.send(peer, Follow(self._topic, Wish.NOTHING))
 
     def _drop_follower(self, peer: PeerId, is_neighbor: bool = False) -> None:
         del self._followers[peer]

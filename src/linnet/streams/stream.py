@@ -531,7 +531,7 @@ class Stream:
         self.tell_lazily(peer, now)
 
     def tell_lazily(self, peer: PeerId, now: float) -> None:
-        """Tell a lazy peer how far the chains go that have had news lately; a storage node first tells all."""
+        """Tell a lazy peer how far the chains with news go; as a storage node, first how far all go."""
         if self.stores and peer not in self._told_whole:
             # What a storage node says is taken for all that there is.
             self._told_whole = {each: None for each in (*self._told_whole, peer) if each in self.lazy}
