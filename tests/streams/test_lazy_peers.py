@@ -488,6 +488,25 @@ def test_a_few_send_every_unit_at_a_time_and_only_while_they_are_first() -> None
     assert [peer for peer in helpers if peer in scene.stream.flood.neighbors] == [A]
 
 
+def test_those_that_provide_something_keep_nobody_from_being_drawn() -> None:
+    """Whoever hands over what it has published itself, and nobody else has, takes no place of others."""
+    scene = Scene()
+    scene.look()
+    mob = PEERS[20:32]
+    for peer in mob:
+        scene.follow(peer, Wish.HEADS)
+        asked(scene.stream.out, scene.stream.lazy.note_provided, peer, scene.now)
+    assert scene.stream.lazy.linked == tuple(mob[:GRAFTS])
+    assert sorted(held(scene.members(A, B, C))) == sorted((A, B, C))
+    for peer in (A, B, C):
+        scene.link(peer)
+    scene.members(*PEERS[10:12])
+    effects, _, pause = scene.look()
+    assert pause == HURRIED
+    assert sorted(released(effects)) == sorted((B, C)), "others are drawn as before"
+    assert sorted(held(effects)) == sorted(PEERS[10:12])
+
+
 def test_our_own_units_go_to_those_that_we_drew() -> None:
     scene = Scene()
     scene.members(A)

@@ -201,7 +201,7 @@ class LazyPeers:
         self._looks += 1
         if pause < CALM:
             self._offer_storage()
-        lacking = self._context.config.lazy_peers - len(self._drawn)
+        lacking = self._lacking
         for _ in range(draws - max(0, lacking)):
             if self._spare:
                 self._let_oldest_go()
@@ -210,6 +210,15 @@ class LazyPeers:
             if draws and len(self._spare) < _DRAWS_AT_ONCE and self._looks >= self._ask_at:
                 self._ask()
             self._out.set_timer(pause, LookDue(self._topic))
+
+    @property
+    def _grafts(self) -> int:
+        return sum(each.helped_at is not None for each in self._drawn.values())
+
+    @property
+    def _lacking(self) -> int:
+        """How many are to be drawn: those that send every unit are beside them, and stay for long."""
+        return self._context.config.lazy_peers - len(self._drawn) + self._grafts
 
     def _pace(self, now: float) -> tuple[float, int]:
         """Return the seconds until the next look, and how many members to draw at this one."""
@@ -263,7 +272,7 @@ class LazyPeers:
 
     def _draw(self, now: float) -> None:
         """Draw as many lazy peers as are lacking."""
-        while self._spare and len(self._drawn) < self._context.config.lazy_peers:
+        while self._spare and self._lacking > 0:
             contact = self._spare.pop()
             peer = contact.peer
             if peer in self._drawn or peer in self._flood.neighbors:
@@ -366,14 +375,13 @@ class LazyPeers:
         """Note that a peer had to provide what no neighbour did: from now on it sends us every unit."""
         self.hurry(now)
         lazy = self._drawn.get(peer)
+        if self._grafts >= GRAFTS or (lazy is not None and lazy.helped_at is not None):
+            return
         if lazy is None:
             if peer not in self._followers or not self._links.take(peer, True, now):
                 return
             lazy = self._drawn[peer] = _Lazy(now, is_up=True)
             self._out.hold(peer, (), self._purpose)
-        grafts = sum(each.helped_at is not None for each in self._drawn.values())
-        if lazy.helped_at is not None or grafts >= GRAFTS:
-            return
         lazy.helped_at = now
         self._settle(peer)
         self._out.send(peer, Follow(self._topic, Wish.UNITS))
