@@ -356,6 +356,16 @@ def test_who_has_no_room_is_let_go() -> None:
     assert released(told) == [A]
 
 
+def test_a_node_that_draws_nobody_is_followed_by_nobody() -> None:
+    """On a ring, a stranger that is sent every unit would take the place of a member."""
+    for scene in (Scene(lazy=0), Scene()):
+        scene.stream.lazy.stop()
+        told = scene.follow(A, Wish.UNITS)
+        assert told == [Send(A, Follow(scene.stream.topic, Wish.NOTHING))]
+        assert A not in scene.stream.flood.neighbors
+        assert scene.follow(A, Wish.NOTHING) == []
+
+
 def test_a_neighbour_needs_not_follow() -> None:
     scene = Scene()
     assert scene.follow(NEIGHBOR, Wish.UNITS) == []

@@ -334,6 +334,9 @@ class LazyPeers:
             elif peer in self._drawn:
                 self._let_go(peer)  # It has no room for us.
             return False
+        if not self._is_begun:
+            self._out.send(peer, Follow(self._topic, Wish.NOTHING))
+            return False
         if before is None:
             if peer in self._flood.neighbors and peer not in self._drawn:
                 return False  # It is a neighbour, and is told everything.
