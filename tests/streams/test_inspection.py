@@ -181,3 +181,17 @@ def test_a_neighbour_that_has_gone_is_forgotten() -> None:
     assert scene.end() == []
     assert scene.inspection.failures(B) == 0
     assert asked(scene.out, scene.inspection.stop) == [CancelTimer(scene.due)]
+
+
+def test_a_clock_that_is_set_back_saves_nobody_for_long() -> None:
+    scene = Scene(A, B)
+    scene.inspection.suspect(scene.now)
+    scene.fail()
+    scene.now -= 3600.0
+    fails = 0
+    while not scene.inspection.replaced:
+        scene.inspection.suspect(scene.now)
+        scene.fail()
+        fails += 1
+        assert fails < 40
+    assert scene.now >= NOW - 3600.0 + FAILING

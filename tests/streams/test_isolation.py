@@ -109,3 +109,14 @@ def test_claims_are_bounded() -> None:
     for number in range(3000):
         scene.claim(PEERS[0], key=b"%036d" % number)
     assert len(scene.isolation._claims) == 1024
+
+
+def test_a_clock_that_is_set_back_delays_the_warning_only_a_little() -> None:
+    scene = Scene()
+    scene.claim(PEERS[0])
+    scene.unfilled(0.0)
+    scene.unfilled(-3600.0)
+    scene.unfilled(PATIENCE - 3600.1)
+    assert scene.told == []
+    scene.unfilled(PATIENCE - 3600.0)
+    assert len(scene.told) == 1

@@ -559,6 +559,40 @@ def test_what_was_said_before_there_were_neighbours_says_nothing_about_them() ->
     assert sent(told, Data) == []
 
 
+def test_what_neighbours_withhold_is_noticed_though_the_clock_is_set_back() -> None:
+    scene = Scene()
+    scene.members(A)
+    scene.link(A)
+    asked(scene.stream.out, scene.stream.handle_neighbor_down, NEIGHBOR)
+    scene.now += 7200.0
+    asked(scene.stream.out, scene.stream.handle_neighbor_up, NEIGHBOR, scene.now)
+    scene.now -= 3600.0
+    told: list[Any] = []
+    for number in range(2):
+        scene.claim(number, A)
+        scene.now += 1.0
+        asked(scene.stream.out, scene.stream.repair_gap, scene.ann.key, scene.now)
+        told = scene.resent(scene.ann.say(), A)
+        scene.now += 10.0
+    assert sent(told, Follow) == [(A, Follow(scene.stream.topic, Wish.UNITS))]
+
+
+def test_what_was_said_while_only_a_lazy_peer_sent_units_says_nothing_about_new_neighbours() -> None:
+    scene = Scene()
+    scene.members(A, B)
+    scene.link(A)
+    scene.link(B)
+    asked(scene.stream.out, scene.stream.lazy.note_provided, A, scene.now)
+    asked(scene.stream.out, scene.stream.handle_neighbor_down, NEIGHBOR)
+    scene.now += 10.0
+    asked(scene.stream.out, scene.stream.handle_neighbor_up, C, scene.now)
+    scene.claim(0, B)
+    scene.now += 0.6
+    asked(scene.stream.out, scene.stream.repair_gap, scene.ann.key, scene.now)
+    told = scene.resent(scene.ann.say(), B, age_ms=2000)
+    assert sent(told, Follow) == []
+
+
 def test_a_follower_that_becomes_a_neighbour_is_one_no_longer() -> None:
     scene = Scene()
     scene.follow(A, Wish.UNITS)

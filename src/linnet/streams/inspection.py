@@ -118,6 +118,7 @@ class Inspection:
             return
         failing = self._failing.setdefault(held.peer, _Failing(now))
         failing.times += 1
+        failing.since = min(failing.since, now)  # Our clock may have been set back.
         if failing.times >= FAILURES and now - failing.since >= FAILING:
             self._replace(held.peer, failing, now)
 

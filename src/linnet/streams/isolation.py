@@ -54,7 +54,7 @@ class Isolation:
         claimants = self._claims.get(key)
         if claimants is None:
             return
-        since = self._unfilled.setdefault(key, now)
+        since = self._unfilled[key] = min(self._unfilled.get(key, now), now)  # A clock may be set back.
         if self.is_cut_off or now - since < PATIENCE:
             return
         if self._told_at is not None and 0.0 <= now - self._told_at < QUIET:

@@ -330,7 +330,7 @@ class Stream:
         self.announcements.forget_neighbor(peer)
 
     def _note_alone(self) -> None:
-        if not self.flood.neighbors:
+        if len(self.flood.neighbors) == len(self.flood.grafted):
             self._met_at = None
 
     def handle_heads(self, peer: PeerId, heads: Heads, now: float) -> None:
@@ -584,7 +584,10 @@ class Stream:
 
     def _is_late(self, said_at: float, now: float) -> bool:
         """Return whether the neighbours should have sent an event: they were here when it was published."""
-        return self._met_at is not None and self._met_at < said_at and now - said_at < LATELY
+        if self._met_at is None:
+            return False
+        self._met_at = min(self._met_at, now)  # Our clock may have been set back.
+        return self._met_at < said_at and now - said_at < LATELY
 
     def _note_provided(self, peer: PeerId, verified: Verified, age: float, now: float) -> None:
         """Note that a lazy peer has provided what neighbours should have sent; pass it on as they would."""
