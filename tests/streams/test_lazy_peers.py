@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from tests.delivery.voices import Voice, asked
+from tests.rooms.chronicle import person_key
 from tests.streams.stage import NOW, Staged, context_of
 
 from linnet.core.effects import Hold, Release, Send, SetTimer
@@ -14,11 +15,13 @@ from linnet.core.ids import Contact, PeerId
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
 from linnet.delivery.config import DeliveryConfig
-from linnet.delivery.messages import ChainPlace, Data, Heads, Resend, Resent
+from linnet.delivery.messages import ChainPlace, Data, Heads, Resend, Resent, Revoked
 from linnet.event.event import Event, Verified
+from linnet.identity.cards import revoke
+from linnet.identity.text import Sort, to_text
 from linnet.machine.outbox import Notice, Outbox
 from linnet.overlay.notices import MembersWanted
-from linnet.streams.commands import Subscribe
+from linnet.streams.commands import Policy, Subscribe
 from linnet.streams.config import StorageRule
 from linnet.streams.lazy_peers import (
     CALM,
@@ -31,7 +34,7 @@ from linnet.streams.lazy_peers import (
     LookDue,
     NewsDue,
 )
-from linnet.streams.messages import Follow, Wish
+from linnet.streams.messages import Follow, PolicyIs, Wish
 from linnet.testing.identities import known_identity
 from linnet.trace.records import Kind, Record
 
@@ -431,6 +434,29 @@ def test_one_that_makes_room_for_another_is_followed_no_longer() -> None:
     assert released(answers) == [A]
     assert A not in pair.other.stream.lazy
     assert B not in pair.one.stream.lazy
+
+
+def test_policy_and_revocations_reach_lazy_peers() -> None:
+    """Neighbours may withhold them, too; without a policy all but the owner's events are refused."""
+    owner, ben = Voice("ann"), Voice("ben")
+    context = context_of()
+    stream = Staged(f"{to_text(Sort.PERSON, owner.identity.author)}/tea", context)
+    owner.topic = ben.topic = stream.topic
+    stream.lazy.begin()
+    tail = stream.governance.tail(Policy(publishers=(ben.identity.author,)), 1)
+    for voice, unit in ((owner, owner.sign([tail])), (ben, ben.say())):
+        data = Data(unit.unit, 1, 0, int(NOW * 1_000_000), voice.identity.card)
+        stream.handle_data(NEIGHBOR, data, NOW)
+    for peer in (A, B):
+        context.links[peer] = None
+    told = asked(stream.out, stream.handle_follow, A, Follow(stream.topic, Wish.HEADS), NOW)
+    assert [message.unit for _, message in sent(told, PolicyIs)] == [stream.governance.unit]
+    assert [peer for peer, _ in sent(told, Message)] == [A, A], "heads come last"
+    revocation = revoke(person_key("ben"), ben.identity.card.device, int(NOW))
+    told = asked(stream.out, stream.handle_revoked, NEIGHBOR, revocation)
+    assert sent(told, Revoked) == [(A, Revoked(stream.topic, revocation))]
+    told = asked(stream.out, stream.handle_follow, B, Follow(stream.topic, Wish.HEADS), NOW)
+    assert sent(told, Revoked) == [(B, Revoked(stream.topic, revocation))]
 
 
 # What neighbours did not send.

@@ -213,7 +213,7 @@ class Announcements:
         if neighbor is not None:
             neighbor.told = self._news
         self.send_policy((peer,))
-        self._send_revocations(peer)
+        self.send_revocations(peer, self._ingest.chains)
         self.send_heads(peer, keeps, now)
 
     def note_news(self, chain: Chain) -> None:
@@ -328,10 +328,12 @@ class Announcements:
         for peer in peers:
             self._out.send(peer, message)
 
-    def send_revocation(self, revocation: Revocation, source: PeerId | None) -> None:
-        """Tell the neighbours, except the source, of a revocation."""
+    def send_revocation(
+        self, revocation: Revocation, source: PeerId | None, others: Iterable[PeerId] = ()
+    ) -> None:
+        """Tell the neighbours and these others, except the source, of a revocation."""
         message = Revoked(self._topic, revocation)
-        for peer in self._flood.neighbors:
+        for peer in dict.fromkeys((*self._flood.neighbors, *others)):
             if peer != source:
                 self._out.send(peer, message)
 
@@ -346,8 +348,10 @@ class Announcements:
         self._out.cancel_timer(AnswersDue(self._topic))
         self._out.cancel_timer(UnheardDue(self._topic))
 
-    def _send_revocations(self, peer: PeerId) -> None:
-        for chain in self._ingest.chains.values():
+    def send_revocations(self, peer: PeerId, keys: Iterable[ChainKey]) -> None:
+        """Tell a peer which devices were revoked, among those of these chains."""
+        chains = self._ingest.chains
+        for chain in (chains[key] for key in keys if key in chains):
             revocation = self._context.cards.revocation_of(chain.author, chain.device)
             if revocation is not None:
                 self._out.send(peer, Revoked(self._topic, revocation))

@@ -160,6 +160,11 @@ class LazyPeers:
         """Those that this node drew and has a link to."""
         return tuple(peer for peer, lazy in self._drawn.items() if lazy.is_up)
 
+    @property
+    def everyone(self) -> tuple[PeerId, ...]:
+        """Those that this node drew and has a link to, and those that drew it."""
+        return tuple(dict.fromkeys((*self.linked, *self._followers)))
+
     def __contains__(self, peer: PeerId) -> bool:
         return peer in self._drawn or peer in self._followers
 
@@ -431,8 +436,7 @@ class LazyPeers:
     def take_news(self) -> list[PeerId]:
         """Return the peers to tell what is new: those that are not sent every unit."""
         self._has_news = False
-        peers = dict.fromkeys((*self.linked, *self._followers))
-        return [peer for peer in peers if peer not in self._flood.neighbors]
+        return [peer for peer in self.everyone if peer not in self._flood.neighbors]
 
     def places(self, chains: dict[ChainKey, Chain]) -> list[ChainPlace]:
         """Return the ends of the chains that have had news lately: what this node can resend of them."""

@@ -235,7 +235,7 @@ class Streams(Part):
         self._context.cards.revoke(command.revocation)
         for stream in self._memberships:
             stream.sealed.note_revocation()
-            stream.announcements.send_revocation(command.revocation, None)
+            stream.spread_revocation(command.revocation, None)
         self._out.committed.reply(request, Done())
 
     @on_command(CheckStorage)

@@ -526,8 +526,10 @@ class Stream:
             self.tell_lazily(peer, now)
 
     def _greet_lazily(self, peer: PeerId, now: float) -> None:
-        """Tell a new lazy peer how far the chains go."""
+        """Tell a new lazy peer how far the chains go, the policy first: neighbours may withhold that, too."""
         self._told_whole.pop(peer, None)
+        self.announcements.send_policy((peer,))
+        self.announcements.send_revocations(peer, self.forks.recent.tails())
         self.tell_lazily(peer, now)
 
     def tell_lazily(self, peer: PeerId, now: float) -> None:
@@ -738,7 +740,11 @@ class Stream:
         self.sealed.note_revocation()
         note = "device revoked"
         self._out.record(Record(Kind.CONTROL, self.topic, device=revocation.device, peer=peer, note=note))
-        self.announcements.send_revocation(revocation, peer)
+        self.spread_revocation(revocation, peer)
+
+    def spread_revocation(self, revocation: Revocation, source: PeerId | None) -> None:
+        """Tell the neighbours and the lazy peers, except the source, of a revocation."""
+        self.announcements.send_revocation(revocation, source, self.lazy.everyone)
 
     def send_backlog(self, now: float) -> None:
         """Send neighbours the units that we or our clients published while there was no neighbour."""
