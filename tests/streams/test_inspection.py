@@ -11,7 +11,7 @@ from tests.delivery.voices import Voice, asked
 from linnet.core.effects import CancelTimer, Send, SetTimer
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
-from linnet.delivery.flood import Flood
+from linnet.delivery.flood import Flood, Neighbor
 from linnet.event.event import Verified
 from linnet.machine.outbox import Outbox
 from linnet.overlay.notices import ReplaceNeighbor
@@ -195,3 +195,13 @@ def test_a_clock_that_is_set_back_saves_nobody_for_long() -> None:
         fails += 1
         assert fails < 40
     assert scene.now >= NOW - 3600.0 + FAILING
+
+
+def test_what_is_held_back_from_the_only_neighbour_goes_to_nobody_else() -> None:
+    """It is not ours: lazy peers are told of it, not sent it."""
+    scene = Scene(B)
+    scene.flood.also[C] = Neighbor(0)
+    scene.inspection.suspect(scene.now)
+    assert scene.hold_back(source=A)[1] == (B,)
+    scene.now += 2.0
+    assert [each.peer for each in scene.end() if isinstance(each, Send)] == [B]

@@ -44,6 +44,7 @@ class _Held(Struct, eq=False):
     """A unit that is held back from a neighbour."""
 
     peer: PeerId
+    source: PeerId
     verified: Verified
     card: Card
     hops: int
@@ -92,7 +93,7 @@ class Inspection:
         self._turns.pop(peer, None)
         self._turns[peer] = None
         self._next_at = now + _PAUSE
-        self._held = _Held(peer, verified, card, hops, age_us, now)
+        self._held = _Held(peer, source, verified, card, hops, age_us, now)
         self._out.set_timer(_HELD, InspectionDue(self._topic))
         return (peer,)
 
@@ -111,7 +112,7 @@ class Inspection:
         held, self._held = self._held, None
         if held is None or held.peer not in self._flood.neighbors:
             return
-        others = tuple(peer for peer in self._flood.neighbors if peer != held.peer)
+        others = (held.source, *(peer for peer in self._flood.neighbors if peer != held.peer))
         age_us = held.age_us + int(max(0.0, now - held.since) * 1_000_000)
         self._flood.spread(held.verified, held.card, others, held.hops, age_us, now, self._out)
         if not 0.0 <= now - held.since <= _HELD + _LATE:
