@@ -120,3 +120,14 @@ def test_a_clock_that_is_set_back_delays_the_warning_only_a_little() -> None:
     assert scene.told == []
     scene.unfilled(PATIENCE - 3600.0)
     assert len(scene.told) == 1
+
+
+def test_many_false_claims_hide_no_true_one() -> None:
+    scene = Scene()
+    for second in range(20):
+        scene.claim(PEERS[0])
+        scene.unfilled(float(second))
+        for number in range(1100):
+            scene.claim(PEERS[1], key=b"%036d" % (second * 1100 + number))
+    assert scene.told == [CutOff(TOPIC, 7, 1)]
+    assert len(scene.isolation._claims) == 1024

@@ -645,34 +645,6 @@ def keeper() -> tuple[Staged, Voice, Voice]:
 
 def test_a_storage_node_names_all_that_it_keeps_of_a_chain() -> None:
     """What it does not name counts as removed, however little of it came lately."""
-    context = context_of()
-    stream = Staged("tea", context)
-    ann = Voice(topic=stream.topic)
-    context.cards.learn(ann.identity.card)
-    old = ann.say()
-    stream.archive.keep(old, NOW - 1000.0)
-    stream.keep(StorageRule("tea"))
-    data = Data(ann.say().unit, 1, 0, int(NOW * 1_000_000), ann.identity.card)
-    stream.handle_data(NEIGHBOR, data, NOW)
-    context.links[A] = None
-    told = asked(stream.out, stream.handle_follow, A, Follow(stream.topic, Wish.HEADS), NOW)
-    ((_, heads),) = sent(told, Heads)
-    assert [(place.first, place.last) for place in heads.chains] == [(0, 1)]
-
-
-def test_in_doubt_a_storage_node_is_drawn_too_and_otherwise_not() -> None:
-    scene = Scene()
-    asked(scene.stream.out, scene.stream.set_storage, contacts(C), scene.now)
-    scene.hear(scene.ann.say())
-    scene.stream.lazy._looks = 1
-    assert scene.look()[2] == CALM
-    assert C not in scene.stream.lazy, "all is well: storage nodes have enough to do"
-    scene.stream.lazy.hurry(scene.now)
-    scene.look()
-    assert C in scene.stream.lazy
-    scene.members(A, B)
-    scene.look()
-    assert C in scene.stream.lazy, "it is drawn once"
     stream, ann, ben = keeper()
     both = [(each.identity.author, 0, number) for number, each in ((0, ann), (1, ben))]
 
@@ -690,6 +662,21 @@ def test_in_doubt_a_storage_node_is_drawn_too_and_otherwise_not() -> None:
     assert told(asked(stream.out, stream.handle_follow, A, Follow(stream.topic, Wish.HEADS), NOW)) == sorted(
         both
     )
+
+
+def test_in_doubt_a_storage_node_is_drawn_too_and_otherwise_not() -> None:
+    scene = Scene()
+    asked(scene.stream.out, scene.stream.set_storage, contacts(C), scene.now)
+    scene.hear(scene.ann.say())
+    scene.stream.lazy._looks = 1
+    assert scene.look()[2] == CALM
+    assert C not in scene.stream.lazy, "all is well: storage nodes have enough to do"
+    scene.stream.lazy.hurry(scene.now)
+    scene.look()
+    assert C in scene.stream.lazy
+    scene.members(A, B)
+    scene.look()
+    assert C in scene.stream.lazy, "it is drawn once"
 
 
 def test_a_reader_learns_of_every_chain_from_a_storage_node_that_it_has_drawn() -> None:

@@ -21,7 +21,7 @@ PATIENCE = 15.0
 QUIET = 300.0
 """Seconds in which readers are told once: whoever makes false claims must not flood them with warnings."""
 _CHAINS = 1024
-"""The most chains with claims that are remembered; of more, the oldest are forgotten."""
+"""The most chains with claims that are remembered; of more, the oldest that nobody was asked for in vain."""
 _CLAIMANTS = 16
 """The most claimants of a chain that are counted."""
 
@@ -47,7 +47,8 @@ class Isolation:
         if len(claimants) < _CLAIMANTS:
             claimants[peer] = None
         if len(self._claims) > _CHAINS:
-            self._forget(next(iter(self._claims)))
+            # What was asked for in vain already stays: false claims must not make room for themselves.
+            self._forget(next((each for each in self._claims if each not in self._unfilled), key))
 
     def note_unfilled(self, key: ChainKey, missing: int, now: float) -> None:
         """Note that nobody hands over what is missing of a chain; tell readers if it lasts."""

@@ -191,6 +191,7 @@ class LazyPeers:
         was_calm = not 0.0 < self._hurries_until - now <= HURRY
         self._hurries_until = now + HURRY
         if was_calm and self._is_begun:
+            self._in_vain, self._ask_at = 0, self._looks
             self._out.set_timer(HURRIED, LookDue(self._topic))
 
     def look(self, now: float) -> None:

@@ -90,7 +90,7 @@ class Stream:
         self.ingest = Ingest(self.topic, context, self.governance)
         self.flood = Flood(self.topic)
         self.gaps = GapRepair(self.topic, context.config, context.links, out)
-        self.ingest.forgotten = self.gaps.forget_chain
+        self.ingest.forgotten = self._forget_claimed
         self.keeper = Keeper(self.topic, context, self.archive, out, room)
         self.publisher = Publisher(self.topic, context, self.archive, out)
         self.sealed = Sealed(self.topic, context, self.governance, out)
@@ -378,6 +378,11 @@ class Stream:
             self.announcements.send_heads(peer, self.keeps, now)
         elif heads.waited_ms:
             self.tell_lazily(peer, now)
+
+    def _forget_claimed(self, key: ChainKey) -> None:
+        """Forget a chain that was only claimed, and made room for another."""
+        self.gaps.forget_chain(key)
+        self.isolation.give_up(key)
 
     def _note_claims(self, peer: PeerId, heads: Heads) -> None:
         """Note how far a peer says that chains go, and of which it claims what is missing here."""
