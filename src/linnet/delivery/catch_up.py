@@ -37,6 +37,8 @@ _NONE_PAUSE = 1.0
 
 _ENDS_PAUSE = 1.0
 """Seconds in which storage nodes should say how far they keep the chains, before one of them is read."""
+MOST_ASKED = 32
+"""The most storage nodes that one subscription asks how far they keep the chains."""
 _AGAIN_PAUSE = 10.0
 """Seconds after which storage nodes that keep less are asked again: they may just not have had it yet. Nodes
 that lost the end of a chain learn of it within `heads_period`."""
@@ -272,7 +274,7 @@ class CatchUp:
             self._ends = Ends(self._config.max_chains)
             self._out.set_timer(_ENDS_PAUSE, self._ends_timer)
         for peer in able:
-            if peer not in self._ends.asked:
+            if peer not in self._ends.asked and len(self._ends.asked) < MOST_ASKED:
                 self._ends.asked[peer] = self._ends.awaited[peer] = None
                 self._out.hold(peer, self._storage[peer], self._ends_purpose)
                 self._ask_end(self._ends, peer)

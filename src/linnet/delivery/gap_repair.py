@@ -32,6 +32,8 @@ _CLAIMS_TURN = 4
 """Each fourth turn is for a chain that was only claimed, if any waits."""
 _WIDEST = 4
 """The most sources that are asked at a time for one gap."""
+_MOST_TRIED = 64
+"""The most sources that are asked in one round: those that come and go must not keep it from ending."""
 _LONGEST_PAUSE = 8.0
 """The longest pause between rounds, in seconds: a lasting gap is worth asking about, but not often."""
 
@@ -93,6 +95,8 @@ class GapRepair:
     def set_storage(self, nodes: Iterable[Contact]) -> None:
         """Replace the known storage nodes of the topic."""
         self._storage = {contact.peer: contact.hints for contact in nodes}
+        kept = (*self._storage, *self._holders)
+        self._silent = {peer: self._silent[peer] for peer in kept if peer in self._silent}
         if any(peer in self._links for peer in self._storage):
             self._hasten()
 
@@ -199,6 +203,8 @@ class GapRepair:
 
     def _untried(self, key: ChainKey, repair: _Repair) -> list[PeerId]:
         """Return the sources that were not asked in this round; those that do not answer come last."""
+        if len(repair.tried) >= _MOST_TRIED:
+            return []
         sources = [peer for peer in self.sources_for(key) if peer not in repair.tried]
         return sorted(sources, key=lambda peer: self._silent.get(peer, 0)) if self._silent else sources
 

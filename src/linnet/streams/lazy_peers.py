@@ -389,6 +389,8 @@ class LazyPeers:
         if lazy is None:
             if peer not in self._followers or not self._links.take(peer, True, now):
                 return
+            if len(self._drawn) >= self._context.config.lazy_peers + GRAFTS:
+                self._let_oldest_go()
             lazy = self._drawn[peer] = _Lazy(now, is_up=True)
             self._out.hold(peer, (), self._purpose)
         lazy.helped_at = now

@@ -180,11 +180,11 @@ class Publisher:
         self._storage = {
             contact.peer: contact.hints for contact in nodes if contact.peer != self._context.peer
         }
+        self._refusals = {peer: why for peer, why in self._refusals.items() if peer in self._storage}
         for peer in [peer for peer in self._watched if peer not in self._storage]:
             # If it keeps the topic again, it must be asked anew: meanwhile nobody asks it for receipts.
             del self._watched[peer]
             self._pushed.pop(peer, None)
-            self._refusals.pop(peer, None)
             self._out.release(peer, self._purpose)
         if self.next:
             self._watch_storage()

@@ -378,8 +378,9 @@ class StorageChecks:
 
     def _conclude(self, check: StorageCheck) -> None:
         self._found[check.node] = self.outcomes[check.node] = check
-        if len(self.outcomes) > MOST_KEPT:
-            del self.outcomes[next(iter(self.outcomes))]
+        for outcomes in (self._found, self.outcomes):
+            if len(outcomes) > MOST_KEPT:
+                del outcomes[next(iter(outcomes))]
         if check.outcome is not StorageOutcome.KEPT:
             note = f"storage check: {check.outcome}"
             self._out.record(

@@ -64,6 +64,8 @@ FRESH = 8.0
 older one would look as if it were said in their time."""
 _REFUSED_ALIKE = (Reason.CARD_REVOKED, Reason.NOT_A_PUBLISHER)
 """Reasons to refuse an event, whoever has it."""
+_CONSULTED = 64
+"""The most storage nodes that are remembered as asked which chains exist; the oldest are asked again."""
 _FEWEST_HOPS = 3
 """Links that an event has crossed at least when we send it on that a lazy peer has resent."""
 
@@ -90,7 +92,7 @@ class Stream:
         self.ingest = Ingest(self.topic, context, self.governance)
         self.flood = Flood(self.topic)
         self.gaps = GapRepair(self.topic, context.config, context.links, out)
-        self.ingest.forgotten = self._forget_claimed
+        self.ingest.forgotten = self._forget_chain
         self.keeper = Keeper(self.topic, context, self.archive, out, room)
         self.publisher = Publisher(self.topic, context, self.archive, out)
         self.sealed = Sealed(self.topic, context, self.governance, out)
@@ -379,11 +381,6 @@ class Stream:
         elif heads.waited_ms:
             self.tell_lazily(peer, now)
 
-    def _forget_claimed(self, key: ChainKey) -> None:
-        """Forget a chain that was only claimed, and made room for another."""
-        self.gaps.forget_chain(key)
-        self.isolation.give_up(key)
-
     def _note_claims(self, peer: PeerId, heads: Heads) -> None:
         """Note how far a peer says that chains go, and of which it claims what is missing here."""
         chains, repairs = self.ingest.chains, self.gaps.repairs
@@ -636,6 +633,11 @@ class Stream:
         self._out.record(Record(Kind.REJECTED, self.topic, peer=peer, reason=error.reason, note=error.detail))
         self._out.blame(peer, error.reason)
 
+    def _forget_chain(self, key: ChainKey) -> None:
+        """Forget what is missing of a chain that was only announced, and made room for another."""
+        self.gaps.forget_chain(key)
+        self.isolation.give_up(key)
+
     def repair_gap(self, key: ChainKey, now: float) -> None:
         """Ask a source for the gaps of a chain, or give them up."""
         chain = self.ingest.chains.get(key)
@@ -861,6 +863,8 @@ class Stream:
     def _consult(self, nodes: tuple[Contact, ...], now: float) -> None:
         peer = self.anchor.hold_one(nodes)
         self._consulted[peer] = None
+        if len(self._consulted) > _CONSULTED:
+            del self._consulted[next(iter(self._consulted))]
         if peer in self._context.links:
             self.announcements.send_heads(peer, self.keeps, now)
 

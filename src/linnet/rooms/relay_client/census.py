@@ -18,6 +18,8 @@ from linnet.rooms.relay_statements import RelayStatement
 
 LISTED = 100
 """The most events that an answer lists by id."""
+MOST_COUNTED = 1_000_000
+"""The most events of one relay that are counted; of one that names more, it is never known what it holds."""
 PATIENCE = 60.0
 """Seconds after the last question until a comparison ends."""
 _MAY_CHANGE = frozenset(
@@ -38,6 +40,11 @@ class RelayCount(Struct):
     """The position up to which its signed pages follow each other without a gap."""
     is_whole: bool = False
     """Whether they reach its newest event."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more of its events are counted."""
+        return len(self.held) + len(self.keys) + len(self.refused) >= MOST_COUNTED
 
     def __contains__(self, event: object) -> bool:
         return event in self.held or event in self.keys
@@ -81,7 +88,7 @@ class RelayCensus:
     ) -> None:
         """Note a page of a relay; `keys` are the operations on keys in it."""
         count = self._counts.get(relay)
-        if count is None or page.reason is not None:
+        if count is None or page.reason is not None or count.is_full:
             return
         count.keys |= dict.fromkeys(keys)
         if said is None or said.reach is None:
@@ -96,7 +103,7 @@ class RelayCensus:
     def note_answer(self, relay: PeerId, taken: RelayTaken, said: RelayStatement | None) -> None:
         """Note a relay's answer to events that it was given."""
         count = self._counts.get(relay)
-        if count is None:
+        if count is None or count.is_full:
             return
         if said is not None:
             count.held |= dict.fromkeys(each.event for each in said.held)
