@@ -6,12 +6,12 @@ import pytest
 from tests.delivery.voices import TOPIC, Voice, asked
 
 from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
-from linnet.core.ids import Contact, PeerId
+from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.catch_up import CatchUp, HistoryDue
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import CaughtUp, Item, Missed
-from linnet.delivery.messages import History, HistoryPage
+from linnet.delivery.messages import ChainPlace, History, HistoryPage, Kept
 from linnet.event.event import Verified
 from linnet.machine.outbox import Effect, Outbox
 
@@ -302,3 +302,52 @@ def test_our_own_log_is_whole_only_in_what_we_said_ourselves(since: float) -> No
     stored = answer((ours[0], missed, heard), 3, True)
     assert catchup.take_page(stored, [ours[0], missed, heard], True) == [*items(missed, heard), CAUGHT_UP]
     assert catchup.reached == {ann.key: 2, ben.key: 2}
+
+
+S3 = PeerId(b"3" * 32)
+ENDS = f"ends {TOPIC.hex()[:16]} 9"
+
+
+class Compared(Scene):
+    """A subscription that compares storage nodes, all of which are linked and sign what they keep."""
+
+    def __init__(self, *storage: PeerId) -> None:
+        super().__init__(*storage, S3)
+        keeping = dict.fromkeys((*storage, S3))
+        self.catchup = CatchUp(9, TOPIC, 0.0, CONFIG, self.links, self.out, keeping=keeping)
+        self.catchup.begin(Contact(peer) for peer in storage)
+
+    def says(self, peer: PeerId, first: int, last: int) -> None:
+        card = self.ann.identity.card
+        place = ChainPlace(self.ann.identity.author, card.device, first, last, True)
+        heads = (EventId(bytes(32)),)
+        kept = Kept(TOPIC, peer, bytes(8), 1, 0, 9, 0, True, (place,), heads, None, bytes(64))
+        self.catchup.take_kept(peer, kept)
+
+    @property
+    def held(self) -> list[PeerId]:
+        return [each.peer for each in self.out.take() if isinstance(each, Hold) and each.purpose == ENDS]
+
+
+def test_a_hole_that_another_storage_node_filled_is_no_hole_any_more() -> None:
+    scene = Compared(S1, S2, S3)
+    units = scene.ann.units(5)
+    scene.says(S1, 0, 4)
+    scene.says(S2, 0, 4)
+    scene.says(S3, 0, 2)
+    assert scene.take(answer((units[3], units[4]), 1, True), units[3], units[4])[1] == []
+    assert scene.take(answer(tuple(units), 2, True), *units)[1] == [*items(*units)]
+    assert scene.catchup.reached == {scene.ann.key: 5}
+
+
+def test_storage_nodes_that_come_after_the_comparison_are_not_held_for_it() -> None:
+    scene = Compared(S1, S2)
+    units = scene.ann.units(5)
+    scene.says(S1, 0, 2)
+    scene.says(S2, 0, 2)
+    scene.catchup.hold_back(units[4])
+    scene.take(answer(tuple(units[:3]), 1, True), *units[:3])
+    assert not scene.catchup.over, "history is asked once more, for what joins on"
+    scene.out.clear()
+    scene.catchup.set_storage(Contact(peer) for peer in (S1, S2, S3))
+    assert scene.held == []

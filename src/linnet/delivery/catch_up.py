@@ -264,7 +264,7 @@ class CatchUp:
     def _ask_ends(self) -> None:
         """Ask all storage nodes how far they keep the chains, if there are two."""
         others = [peer for peer in self._storage if peer != self._own]
-        if len(others) < 2 or len(others) < len(self._storage) or self.over:
+        if len(others) < 2 or len(others) < len(self._storage) or self._ends_step is _Step.OVER or self.over:
             return
         # Of who is linked, those of older versions say nothing.
         able = [peer for peer in others if peer in self._keeping or peer not in self._links]
@@ -369,6 +369,8 @@ class CatchUp:
             while waiting and (waiting[0].unit.seq or 0) <= self._next[key]:
                 self._aside_events -= len(waiting[0].unit.tails)
                 items += self._join(waiting.pop(0))
+            if not waiting:
+                del self._aside[key]
         return items
 
     def _hand_aside(self) -> list[Item]:
