@@ -450,3 +450,36 @@ def test_what_we_refuse_is_not_asked_of_others_in_the_same_round() -> None:
     scene.fire()
     told = asked(scene.out, scene.gaps.handle_answer, S1, scene.chain, done=True, is_refused=True)
     assert told == [scene.wait(1.0)]
+
+
+def test_sources_that_come_and_go_do_not_keep_a_round_from_ending() -> None:
+    scene = Scene(NEIGHBOR, config=DeliveryConfig(gap_tries=1))
+    scene.gaps.note_holder(NEIGHBOR, scene.ann.key)
+    scene.begin()
+    asks = 0
+    for number in range(200):
+        stranger = PeerId(number.to_bytes(32, "big"))
+        scene.links[stranger] = None
+        scene.gaps.note_holder(stranger, scene.ann.key)
+        if scene.gaps.repairs[scene.ann.key].rounds:
+            break
+        asks += sum(isinstance(each, Send) for each in scene.fire())
+        scene.gaps.handle_link_down(stranger)
+        del scene.links[stranger]
+    assert 64 <= asks < 70
+    scene.give_up()
+
+
+def test_what_storage_nodes_did_not_answer_is_forgotten_with_them() -> None:
+    scene = Scene()
+    for number in range(40):
+        peer = PeerId(number.to_bytes(32, "big"))
+        scene.gaps.set_storage((Contact(peer, HINTS),))
+        scene.links[peer] = None
+        scene.begin()
+        asked(scene.out, scene.gaps.ask_sources, scene.chain, scene.now)
+        del scene.links[peer]
+        scene.gaps.handle_link_down(peer)
+        asked(scene.out, scene.gaps.ask_sources, scene.chain, scene.now)
+        scene.gaps.forget_chain(scene.ann.key)
+    assert len(scene.gaps._silent) <= 1

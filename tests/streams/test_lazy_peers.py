@@ -701,3 +701,16 @@ def test_a_reader_learns_of_every_chain_from_a_storage_node_that_it_has_drawn() 
     ]
     ((_, first), *_) = sent(answers, Heads)
     assert {place.author for place in first.chains} == {ann.identity.author, ben.identity.author}
+
+
+def test_strangers_that_provide_what_neighbours_did_not_are_not_held_without_end() -> None:
+    scene = Scene(lazy=3)
+    freed: list[PeerId] = []
+    for peer in PEERS:
+        scene.follow(peer, Wish.HEADS)
+        scene.now += 121.0  # Nobody that has helped is grafted any more.
+        scene.look()
+        freed += released(asked(scene.stream.out, scene.stream.lazy.note_provided, peer, scene.now))
+    drawn = [peer for peer in PEERS if peer in scene.stream.lazy.linked]
+    assert drawn == PEERS[-3 - GRAFTS :]
+    assert freed == PEERS[: -3 - GRAFTS], "each is let go when another takes its place"
