@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from tests.streams.attackers import Attacker
+from tests.streams.stage import context_of
 from tests.streams.village import STREAM, Village
 
 from linnet.core.ids import Contact, EventId
@@ -201,3 +202,19 @@ def test_receipts_of_a_clock_that_was_ahead_do_not_silence_it_once_it_is_right()
         published = village.ask("p0", Publish(STREAM, (b"%d" % ahead,), confirm=10.0), 20.0)
         assert isinstance(published, Published)
         assert [each.fate for each in published.fates if each.storage] == [Fate.DELIVERED], ahead
+
+
+def test_the_clocks_of_peers_are_looked_at_only_for_times_ahead_of_ours() -> None:
+    """Each unit is judged, and to find the middle one of many clocks takes time."""
+    context, looks = context_of(), []
+
+    def behind() -> float:
+        looks.append(1)
+        return 2.0 * HOUR
+
+    context.clock_behind = behind
+    early, late, far = (said(0, START + ahead, b"") for ahead in (0.0, HOUR, 3 * HOUR))
+    assert context.doubt(early, START) is early
+    assert looks == []
+    marks = [context.doubt(unit, START).events[0].doubtful for unit in (late, far)]
+    assert (marks, len(looks)) == ([False, True], 2)
