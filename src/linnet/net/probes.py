@@ -10,6 +10,7 @@ network, such as that of a proxy before the node, each peer has its own.
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Callable, Iterable
 
 from linnet.core.allowances import Allowances
@@ -22,6 +23,8 @@ _ELSEWHERE = 8
 """Attempts that the peers of one network have at addresses that they do not come from."""
 _PER_HOUR = 8
 """How many of these come back in an hour."""
+_SHARED = ipaddress.ip_network("100.64.0.0/10")
+"""Addresses that a provider gives to many (RFC 6598), and that private networks over the internet use."""
 
 
 class Probes:
@@ -53,6 +56,8 @@ def is_outside(address: IPAddress) -> bool:
 def is_beside(ours: IPAddress, theirs: IPAddress) -> bool:
     """Return whether somebody at `ours` may have `theirs`, which is not the same from everywhere."""
     is_ours_alone = theirs.is_loopback or theirs.is_link_local or theirs.is_unspecified
+    if theirs in _SHARED or ours in _SHARED:
+        return theirs in _SHARED and ours in _SHARED
     return theirs.is_private and ours.is_private and not is_ours_alone
 
 
