@@ -109,6 +109,30 @@ def test_nobody_uses_up_the_attempts_of_whom_was_found_there() -> None:
     assert knock(budget, 1, place) is GO
 
 
+def test_an_attempt_during_which_its_peer_is_found_there_is_over_when_it_ends() -> None:
+    """Another dial, meant for who had the address before, finds out who has it now."""
+    budget = DialBudget()
+    for number in range(40):
+        place = f"tls://203.0.113.9:{number + 1}"
+        assert budget.take(key(number), place, 0.0) is GO
+        budget.note_found(key(number), place)
+        budget.give_back(key(number), place, True, 0.0)
+    assert [purse.under_way for purse in budget._purses.values()] == [0] * 42
+    assert knocks(budget, lambda n: f"tls://203.0.113.9:{n + 1000}", count=100) == 100, "all have answered"
+
+
+def test_a_dial_for_our_user_ends_no_attempt_of_another() -> None:
+    budget = DialBudget()
+    assert budget.take(key(1), "tls://203.0.113.9:1", 0.0) is GO
+    budget.give_back(key(2), "tls://203.0.113.9:2", True, 0.0)
+    assert {name: purse.under_way for name, purse in budget._purses.items()} == {
+        "203.0.113.9 1": 1,
+        "203.0.113.9 2": 0,
+        "203.0.113.9": 1,
+        "203.0.113.0/24": 1,
+    }
+
+
 def test_names_of_one_owner_share_what_there_is() -> None:
     budget = DialBudget()
     assert sum(budget.may_look_up(f"n{n}.victim.example.", 0.0) for n in range(500)) == 160
@@ -124,6 +148,8 @@ def test_what_is_remembered_is_bounded() -> None:
 
 
 PUBLIC, PRIVATE, LOCAL = "203.0.115.7:4001", "192.168.1.5:4001", "127.0.0.1:4001"
+SHARED = "100.64.0.7:4001"
+"""An address that a provider, or a private network over the internet, gives to many."""
 
 
 @pytest.mark.parametrize(
@@ -145,6 +171,10 @@ PUBLIC, PRIVATE, LOCAL = "203.0.115.7:4001", "192.168.1.5:4001", "127.0.0.1:4001
         ([LOCAL], [], "tls://[ff0e::1]:22", False),
         ([PUBLIC], [], "pipe://ann:1", True),
         (["", PUBLIC], [], "tls://[fd00::1]:22", False),
+        ([SHARED], [], "tls://100.127.9.9:4001", True),
+        ([PUBLIC], ["100.64.0.7"], "tls://100.127.9.9:4001", True),
+        ([PUBLIC], ["192.168.1.7"], "tls://100.64.0.9:4001", False),
+        ([SHARED], [], "tls://192.168.1.5:4001", False),
     ],
 )
 def test_what_is_inside_is_dialled_only_from_inside(
@@ -246,6 +276,19 @@ async def test_a_name_is_looked_up_once_for_many_keys() -> None:
     for number in range(1, 10):
         await reached(dialer, number, name)
     assert streets.looked_up == [name]
+
+
+async def test_a_name_that_led_to_its_peer_is_looked_up_whatever_others_name() -> None:
+    name = "tls://bob.many.example:1"
+    streets = Streets({"tls://203.0.113.9:1": key(1)}, {name: ["tls://203.0.113.9:1"]})
+    now = 0.0
+    dialer = Dialer([streets], NetConfig(dial_stagger=0.01), lambda: now)
+    assert await reached(dialer, 1, name) is None
+    ends = [await reached(dialer, 2, f"tls://n{n}.many.example:1") for n in range(300)]
+    assert Reason.UNREACHABLE in ends, "those of one owner were looked up often enough"
+    now = 30.0
+    assert await reached(dialer, 1, name) is None
+    assert streets.looked_up == [name, name]
 
 
 class Outside:

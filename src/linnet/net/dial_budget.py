@@ -26,7 +26,8 @@ _HOUR = 3600.0
 _MOST_PROVEN = 63
 """The most addresses of a machine or a network that add to what it is given."""
 _REMEMBERED = 8192
-"""The most destinations, and the most peers that answered, that are remembered; the oldest are forgotten."""
+"""The most destinations, peers that answered and names that led to one that are remembered; the oldest are
+forgotten."""
 
 
 class _Terms(NamedTuple):
@@ -68,6 +69,10 @@ class DialBudget:
         self._purses: dict[str, _Purse] = {}
         self._answered: dict[tuple[PeerId, str], None] = {}
         """Who has answered where; the latest are last."""
+        self._led: dict[str, None] = {}
+        """The names that led to whom they were said to; the latest are last."""
+        self._paid: dict[tuple[PeerId, str], int] = {}
+        """How many attempts under way were taken from the budgets, by peer and place."""
 
     def take(self, peer: PeerId, place: str, now: float) -> Turn:
         """Take an attempt to dial a place for this peer from all budgets, if they have one left."""
@@ -80,18 +85,26 @@ class DialBudget:
         for purse, _ in purses:
             purse.left -= 1.0
             purse.under_way += 1
+        if purses:
+            self._paid[peer, place] = self._paid.get((peer, place), 0) + 1
         return Turn.GO
 
     def give_back(self, peer: PeerId, place: str, answered: bool, now: float) -> None:
-        """End an attempt; one that was answered by the right key cost nothing."""
-        if (peer, place) in self._answered:
+        """End an attempt; one that was answered by the right key cost nothing.
+
+        Meanwhile its peer may have been found there, or it was free from the beginning.
+        """
+        paid = self._paid.pop((peer, place), 0)
+        if paid > 1:
+            self._paid[peer, place] = paid - 1
+        if not paid and (not answered or (peer, place) in self._answered):
             return
         for name, terms in _destinations(place):
             purse = self._purse(name, terms, now)
-            purse.under_way = max(0, purse.under_way - 1)
+            purse.under_way = max(0, purse.under_way - (paid > 0))
             if not answered:
                 continue
-            purse.left += 1.0
+            purse.left += paid > 0
             if terms is not _ADDRESS and place not in purse.proven and len(purse.proven) < _MOST_PROVEN:
                 purse.proven = {**purse.proven, place: None}
                 purse.left += terms.burst
@@ -106,12 +119,24 @@ class DialBudget:
             del self._answered[next(iter(self._answered))]
 
     def may_look_up(self, name: str, now: float) -> bool:
-        """Return whether to look up the addresses of a host name; those of one owner share what there is."""
+        """Return whether to look up the addresses of a host name; those of one owner share what there is.
+
+        Many share the owner of a name that costs nothing, so a name that led to its peer before is free.
+        """
+        if name in self._led:
+            return True
         purse = self._purse(f"names of {_owner_of(name)}", _NETWORK, now)
         if purse.left < 1.0:
             return False
         purse.left -= 1.0
         return True
+
+    def note_led(self, name: str) -> None:
+        """Note that a host name led to the peer that was said to be there."""
+        self._led.pop(name, None)
+        self._led[name] = None
+        if len(self._led) > _REMEMBERED:
+            del self._led[next(iter(self._led))]
 
     def _purse(self, name: str, terms: _Terms, now: float) -> _Purse:
         purse = self._purses.pop(name, None)

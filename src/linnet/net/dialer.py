@@ -46,6 +46,8 @@ class _Outcome:
 
 
 _Attempt = asyncio.Task[Connection | LinkFailure]
+_Place = tuple[str, str | None]
+"""A resolved address, and the host name that stood for it, if one did."""
 
 
 class Dialer:
@@ -84,7 +86,7 @@ class Dialer:
         try:
             async with asyncio.timeout(self._config.dial_timeout):
                 found = await self._resolve(hints, is_free, failures)
-                allowed = [place for place in found if may_try(place)]
+                allowed = [each for each in found.items() if may_try(each[0])]
                 if len(allowed) < len(found):
                     failures.append(LinkFailure(Reason.UNREACHABLE, "an address not tried for others"))
                 places = deque(allowed[:_MOST_PLACES])
@@ -100,14 +102,17 @@ class Dialer:
 
     async def _resolve(
         self, hints: Iterable[str], is_free: bool, failures: list[LinkFailure]
-    ) -> tuple[str, ...]:
-        places: dict[str, None] = {}
+    ) -> dict[str, str | None]:
+        """Return the addresses of these hints, each with the host name that stands for it, if one does."""
+        places: dict[str, str | None] = {}
         for hint in hints:
             try:
-                places |= dict.fromkeys(await self._look_up(hint, is_free))
+                found = await self._look_up(hint, is_free)
             except LinkFailure as failure:
                 failures.append(failure)
-        return tuple(places)
+            else:
+                places = {**places, **{each: name_in(hint) for each in found if each not in places}}
+        return places
 
     async def _look_up(self, hint: str, is_free: bool) -> Sequence[str]:
         """Return the addresses of a hint; those of a name are looked up once in a while."""
@@ -137,7 +142,7 @@ class Dialer:
         return known[1]
 
     async def _race(
-        self, peer: PeerId, places: deque[str], is_free: bool, failures: list[LinkFailure]
+        self, peer: PeerId, places: deque[_Place], is_free: bool, failures: list[LinkFailure]
     ) -> Connection | None:
         attempts: list[_Attempt] = []
         winner: Connection | None = None
@@ -146,7 +151,7 @@ class Dialer:
                 while winner is None and (places or not all(attempt.done() for attempt in attempts)):
                     if places:
                         place = places.popleft()
-                        attempts.append(group.create_task(self._attempt(peer, place, is_free), name=place))
+                        attempts.append(group.create_task(self._attempt(peer, place, is_free)))
                     running = [attempt for attempt in attempts if not attempt.done()]
                     wait = self._config.dial_stagger if places else None
                     done, _ = await asyncio.wait(running, timeout=wait, return_when=asyncio.FIRST_COMPLETED)
@@ -164,11 +169,14 @@ class Dialer:
         _close_losers(attempts, winner)
         return winner
 
-    async def _attempt(self, peer: PeerId, place: str, is_free: bool) -> Connection | LinkFailure:
+    async def _attempt(self, peer: PeerId, where: _Place, is_free: bool) -> Connection | LinkFailure:
+        place, name = where
         try:
             async with self._sockets, self._in_turn(peer, place, is_free) as attempt:
                 connection = await find_transport(place, self._transports).dial(place, peer)
                 attempt.is_answered = True
+                if name is not None:
+                    self._budget.note_led(name)
                 return connection
         except LinkFailure as failure:
             if isinstance(failure, WrongKey):
