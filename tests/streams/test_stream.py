@@ -279,3 +279,18 @@ def test_a_storage_node_does_not_state_what_it_had_to_give_up() -> None:
     )
     (kept,) = (each.message for one in effects for each in one.effects)
     assert [(place.first, place.last) for place in kept.chains] == [(3, 5)]
+
+
+def test_what_a_device_says_itself_counts_however_many_have_claimed_more_before() -> None:
+    scene = Scene(DeliveryConfig(gap_tries=1))
+    identity = scene.ann.identity
+    scene.hear(scene.ann.say())
+    claims = [(PeerId(bytes([number]) * 32), 9) for number in range(40, 60)]
+    for peer, last in (*claims, (PeerId(identity.card.device_key), 4)):
+        scene.context.links[peer] = None
+        place = ChainPlace(identity.author, identity.card.device, 0, last, False)
+        scene.stream.handle_heads(peer, Heads(scene.stream.topic, (place,), 0, (0,)), NOW)
+    scene.stream.repair_gap(scene.ann.key, NOW)
+    effects = asked(scene.stream.out, scene.stream.repair_gap, scene.ann.key, NOW + 10)
+    told = (scene.stream.topic, identity.author, identity.card.device)
+    assert items_of(effects) == [Missed(*told, 1, 4, Reason.GAP_UNFILLED)]

@@ -260,7 +260,7 @@ ChainKey = bytes
 
 
 _MOST_CLAIMS = 8
-"""The most peers whose word on how far a chain goes is remembered."""
+"""The most peers whose word on how far a chain goes is remembered, beside that of its device."""
 
 
 def agreed_end(claims: Iterable[int]) -> tuple[int, int]:
@@ -462,13 +462,16 @@ class Chain:
             self.next = last + 1
         return self._due()
 
-    def note_claim(self, peer: PeerId, last: int) -> None:
-        """Note that a peer says that the chain goes to this number."""
+    def note_claim(self, peer: PeerId, last: int, is_own: bool = False) -> None:
+        """Note that a peer says that the chain goes to this number.
+
+        `is_own` says that it is the chain's device: its word counts, however many have claimed something.
+        """
         if last <= self.seen.last:
             return
         if self.claims is None:
             self.claims = {}
-        if peer in self.claims or len(self.claims) < _MOST_CLAIMS:
+        if is_own or peer in self.claims or len(self.claims) < _MOST_CLAIMS:
             self.claims[peer] = max(last, self.claims.get(peer, -1))
 
     def proven_missing(self) -> list[Range]:

@@ -387,7 +387,10 @@ class Stream:
         for place in heads.chains:
             chain = chains.get(place.author + place.device)
             if chain is not None:
-                chain.note_claim(peer, place.last)
+                if place.last > chain.seen.last:
+                    card = self._context.cards.find(chain.author, chain.device)
+                    is_own = card is not None and card.device_key == peer
+                    chain.note_claim(peer, place.last, is_own)
                 if chain.key in repairs:
                     self.isolation.note_claim(peer, chain.key)
 
