@@ -144,10 +144,10 @@ def test_giving_up_on_an_announcement_does_not_silence_the_author() -> None:
     chain = ann.chain()
     take(chain, first)
     chain.announced = 2**62
-    chain.is_doubted = True
+    chain.doubted_by = 1
     chain.forget_hearsay()
     assert take(chain, second) == [second]
-    assert not chain.is_doubted, "an event came, so the next claim is news"
+    assert not chain.doubted_by, "an event came, so the next claim is news"
 
 
 def test_rebasing_skips_what_cannot_be_had() -> None:

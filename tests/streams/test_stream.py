@@ -294,3 +294,21 @@ def test_what_a_device_says_itself_counts_however_many_have_claimed_more_before(
     effects = asked(scene.stream.out, scene.stream.repair_gap, scene.ann.key, NOW + 10)
     told = (scene.stream.topic, identity.author, identity.card.device)
     assert items_of(effects) == [Missed(*told, 1, 4, Reason.GAP_UNFILLED)]
+
+
+def test_a_claim_that_was_told_is_told_again_when_twice_as_many_say_so() -> None:
+    """Whoever claims something first must not keep readers from what most others say later."""
+    scene = Scene(DeliveryConfig(gap_tries=1))
+    identity, topic = scene.ann.identity, scene.stream.topic
+    scene.hear(scene.ann.say())
+    told: list[tuple[int, int]] = []
+    for last, count in ((2, 1), (2, 1), (9, 1), (5, 2), (6, 3), (7, 4), (8, 7)):
+        for number in range(count):
+            peer = PeerId(bytes([40 + number]) * 32)
+            scene.context.links[peer] = None
+            place = ChainPlace(identity.author, identity.card.device, 0, last, False)
+            scene.stream.handle_heads(peer, Heads(topic, (place,), 0, (0,)), NOW)
+        scene.stream.repair_gap(scene.ann.key, NOW)
+        effects = asked(scene.stream.out, scene.stream.repair_gap, scene.ann.key, NOW + 10)
+        told += [(each.last, each.claimed_by) for each in items_of(effects) if isinstance(each, Missed)]
+    assert told == [(2, 1), (5, 2), (7, 4)]

@@ -304,8 +304,8 @@ class Chain:
         "base",
         "claims",
         "device",
+        "doubted_by",
         "held",
-        "is_doubted",
         "is_passed",
         "key",
         "moments",
@@ -340,8 +340,8 @@ class Chain:
         """The number of the latest news that it was part of; see `linnet.streams.announcements`."""
         self.held = False
         """Whether no unit gets its turn yet, since a peer is about to say from where on the chain is due."""
-        self.is_doubted = False
-        """Whether subscriptions were told that peers claim more of it than anybody could show."""
+        self.doubted_by = 0
+        """How many peers claimed more than anybody could show, when subscriptions were told so; 0: never."""
         self.is_passed = False
         """Whether the start of the due part was settled long ago and written down."""
         self.promised = -1
@@ -426,7 +426,7 @@ class Chain:
             raise InvalidEvent(Reason.FORKED_CHAIN, f"{first} does not follow the {first - 1} that was seen")
         floor = self.seen.floor
         lost = self.seen.add(first, last, verified.head)
-        self.is_doubted = False
+        self.doubted_by = 0
         if lost is None:
             return None
         # The range that was seen is no loss; the gap before it is, since it counts as seen from now on.

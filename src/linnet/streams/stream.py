@@ -681,10 +681,10 @@ class Stream:
         own_word = None if card is None else claims.get(card.device_key)
         if own_word is not None:
             self.gaps.lost += own_word - first + 1
-        elif chain.is_doubted:
-            return  # Subscriptions know that some say so: it is no news that they still do, or say more.
         last, claimants = (own_word, 0) if own_word is not None else agreed_end(claims.values() or (last,))
-        chain.is_doubted = own_word is None
+        if own_word is None and claimants < 2 * chain.doubted_by:
+            return  # Subscriptions know that some say so: it is no news that they still do, or say more.
+        chain.doubted_by = claimants
         told = Missed(self.topic, chain.author, chain.device, first, last, Reason.GAP_UNFILLED, claimants)
         self.readers.tell_missed(told)
         if own_word is not None and not len(chain.seen):
