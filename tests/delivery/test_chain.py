@@ -10,7 +10,7 @@ from tests.delivery.voices import Voice, take
 from linnet.core.errors import InvalidEvent
 from linnet.core.ids import AuthorId, DeviceId, PeerId
 from linnet.core.reasons import Reason
-from linnet.delivery.chain import Chain, agreed_end
+from linnet.delivery.chain import Chain, EarlyUnits, agreed_end
 from linnet.event.event import Verified
 
 
@@ -233,3 +233,18 @@ def test_what_was_held_and_is_not_due_is_let_go() -> None:
     assert chain.early == 4
     assert chain.release() == [units[3], units[4]]
     assert chain.early == 0
+
+
+def test_what_is_let_go_when_its_chain_is_released_takes_no_room_any_more() -> None:
+    ann, early = Voice(), EarlyUnits()
+    old, _, new, _, later = ann.units(5)
+    chain = Chain(ann.identity.author, ann.identity.card.device, 2, 100, early)
+    chain.held = True
+    for unit in (new, old, later):
+        assert take(chain, unit) == []
+    each = early.bytes // 3
+    assert chain.release() == [new]
+    assert (chain.early, early.bytes) == (1, each), "the later one waits"
+    early.forget(chain.key)
+    assert early.bytes == 0
+    assert early.find_greediest() is None

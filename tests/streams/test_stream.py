@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+import pytest
 from tests.delivery.voices import Voice, asked, items_of
 from tests.streams.stage import NOW, Staged, context_of
 
@@ -19,6 +20,7 @@ from linnet.core.effects import (
 )
 from linnet.core.ids import Contact, PeerId
 from linnet.core.reasons import Reason
+from linnet.delivery import chain as chain_module
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.flood import SpreadDue, unit_bytes
 from linnet.delivery.gap_repair import GapDue
@@ -312,3 +314,30 @@ def test_a_claim_that_was_told_is_told_again_when_twice_as_many_say_so() -> None
         effects = asked(scene.stream.out, scene.stream.repair_gap, scene.ann.key, NOW + 10)
         told += [(each.last, each.claimed_by) for each in items_of(effects) if isinstance(each, Missed)]
     assert told == [(2, 1), (5, 2), (7, 4)]
+
+
+@pytest.mark.timeout(20)
+def test_old_units_of_a_chain_that_is_held_do_not_keep_a_node_busy_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever sends the end of a chain first, and then what is older than our time, in great amounts."""
+    monkeypatch.setattr(chain_module, "EARLY_BYTES", 100_000)
+    scene = Scene()
+    for name in ("ann", "ben"):
+        scene.ann = Voice(name, scene.stream.topic)
+        scene.stream.ingest.asked[B] = None
+        units = [scene.ann.say(bytes(20_000)) for _ in range(10)]
+        shown = [item for unit in reversed(units) for item in items_of(scene.hear(unit))]
+        assert shown == list(units[-1].events)
+    assert scene.stream.ingest._early.bytes == 0
+
+
+def test_chains_that_are_begun_again_hold_nothing_of_before() -> None:
+    scene = Scene()
+    first, _, third = scene.ann.units(3)
+    scene.hear(first)
+    scene.hear(third)
+    ingest = scene.stream.ingest
+    assert ingest._early.bytes > 0
+    assert ingest.begin_again([scene.ann.key]) == {scene.ann.key: 3}
+    assert ingest._early.bytes == 0

@@ -288,6 +288,10 @@ class EarlyUnits:
         self.bytes += size
         self._chains.add(chain, size)
 
+    def forget(self, chain: ChainKey) -> None:
+        """Count nothing of a chain any more."""
+        self.add(chain, -self._chains.counts.get(chain, 0))
+
     def find_greediest(self) -> ChainKey | None:
         """Return the chain that holds most if all together hold too much."""
         return self._chains.find_largest() if self.bytes > EARLY_BYTES else None
@@ -411,7 +415,8 @@ class Chain:
         self.held = False
         if self._early:
             # Held units may turn out to be older than our time.
-            self._early = {number: unit for number, unit in self._early.items() if number >= self.next}
+            for number in [number for number in self._early if number < self.next]:
+                self._all_early.add(self.key, -_held_bytes(self._early.pop(number)))
         return self._due()
 
     def accept(self, verified: Verified, first: int, last: int) -> Range | None:

@@ -274,6 +274,7 @@ class Ingest:
             if head.author + head.device in before:
                 self._begin(head.author, head.device, head.first).restore(head.first, head.last, head.head)
         for key, known in before.items():
+            self._early.forget(key)
             self._hearsay.pop(key, None)
             chain = self.chains.get(key) or self._begin(known.author, known.device, known.base)
             chain.announced = max(known.announced, known.seen.last)

@@ -723,8 +723,11 @@ class Stream:
         while (chain := self.ingest.find_greediest()) is not None:
             if chain.held:
                 self.release_held(now)
-            if (gap := chain.first_gap) is not None:
-                self._give_up(chain, [gap], Reason.QUEUE_FULL, now)
+                continue
+            gap = chain.first_gap
+            if gap is None:
+                return  # It waits for nothing, so there is nothing to give up.
+            self._give_up(chain, [gap], Reason.QUEUE_FULL, now)
 
     def leave(self, now: float) -> None:
         """Leave the stream: stop every timer and release every link."""
