@@ -58,6 +58,8 @@ FOLLOWERS = 16
 GRAFTS = 4
 """Lazy peers that may send every unit at a time."""
 _DRAWS_AT_ONCE = 2
+_STORAGE_REST = 12.0
+"""The fewest seconds between two draws of a storage node."""
 _MOST_IN_VAIN = 6
 _GRAFT_LASTS = 120.0
 """Seconds for which a lazy peer sends every unit after it was last the first to send one."""
@@ -138,6 +140,7 @@ class LazyPeers:
         """Those that drew this node, and what they want."""
         self._shares = FairShares(FOLLOWERS, context.origins)
         self._storage: tuple[Contact, ...] = ()
+        self._storage_offered_at: float | None = None
         self._spare: list[Contact] = []
         """Members that the tracker named and that were not drawn yet."""
         self._is_begun = False
@@ -206,7 +209,7 @@ class LazyPeers:
         pause, draws = self._pace(now)
         self._looks += 1
         if pause < CALM:
-            self._offer_storage()
+            self._offer_storage(now)
         lacking = self._lacking
         for _ in range(draws - max(0, lacking)):
             if self._spare:
@@ -253,8 +256,15 @@ class LazyPeers:
         """Replace the known storage nodes of the stream, one of which is drawn in doubt."""
         self._storage = tuple(nodes)
 
-    def _offer_storage(self) -> None:
-        """Let a storage node be drawn next: it may be the only one that no false tracker chose."""
+    def _offer_storage(self, now: float) -> None:
+        """Let a storage node be drawn next: it may be the only one that no false tracker chose.
+
+        All who are in doubt do so, and it has room for a few: it is not drawn again at once.
+        """
+        since = self._storage_offered_at
+        if since is not None and 0.0 <= now - since < _STORAGE_REST:
+            return
+        self._storage_offered_at = now
         if not any(each.peer in self for each in self._storage):
             near = self._flood.neighbors
             others = [each for each in self._storage if each.peer not in near]
@@ -364,7 +374,7 @@ class LazyPeers:
             greedier = self._context.rng.choice(alike or list(self._followers))
         self._turn_away(greedier)
         note = "follows this stream no longer: made room for another"
-        self._out.record(Record(Kind.OVERLAY, self._topic, peer=greedier, reason=Reason.TOO_MANY, note=note))
+        self._out.record(Record(Kind.OVERLAY, self._topic, peer=greedier, reason=Reason.SURPLUS, note=note))
 
     def _turn_away(self, peer: PeerId) -> None:
         """Let a follower go and tell it so; to one that we follow as well, that takes two words."""
