@@ -18,7 +18,7 @@ from linnet.core.effects import (
     Send,
     SetTimer,
 )
-from linnet.core.ids import Contact, PeerId
+from linnet.core.ids import AuthorId, Contact, DeviceId, PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery import chain as chain_module
 from linnet.delivery.config import DeliveryConfig
@@ -341,3 +341,26 @@ def test_chains_that_are_begun_again_hold_nothing_of_before() -> None:
     assert ingest._early.bytes > 0
     assert ingest.begin_again([scene.ann.key]) == {scene.ann.key: 3}
     assert ingest._early.bytes == 0
+
+
+def test_a_chain_that_made_room_for_another_ends_no_warning_for_good() -> None:
+    """Its claims are forgotten with it: readers must hear of the next time that they are cut off."""
+    scene = Scene(DeliveryConfig(max_chains=2, gap_tries=10))
+    stream, topic = scene.stream, scene.stream.topic
+    scene.context.links[B] = None
+    stream.ingest.anchored = True
+
+    def claim(number: int, now: float) -> None:
+        place = ChainPlace(AuthorId(bytes([number]) * 32), DeviceId(bytes(8)), 0, 5, True)
+        stream.handle_heads(B, Heads(topic, (place,), 0, None), now)
+
+    claim(1, NOW)
+    (first,) = stream.gaps.repairs
+    stream.isolation.note_unfilled(first, 6, NOW)
+    stream.isolation.note_unfilled(first, 6, NOW + 20.0)
+    assert stream.isolation.is_cut_off
+    claim(2, NOW + 21.0)
+    claim(3, NOW + 22.0)
+    assert first not in stream.ingest.chains
+    scene.hear(scene.ann.say())
+    assert not stream.isolation.is_cut_off
