@@ -8,7 +8,7 @@ from tests.delivery.voices import TOPIC, Voice, asked
 from linnet.core.effects import CancelTimer, Hold, Release, Send, SetTimer
 from linnet.core.ids import Contact, EventId, PeerId
 from linnet.core.reasons import Reason
-from linnet.delivery.catch_up import CatchUp, HistoryDue
+from linnet.delivery.catch_up import MOST_ASKED, CatchUp, HistoryDue
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import CaughtUp, Item, Missed
 from linnet.delivery.messages import ChainPlace, History, HistoryPage, Kept
@@ -351,3 +351,13 @@ def test_storage_nodes_that_come_after_the_comparison_are_not_held_for_it() -> N
     scene.out.clear()
     scene.catchup.set_storage(Contact(peer) for peer in (S1, S2, S3))
     assert scene.held == []
+
+
+def test_of_ever_new_storage_nodes_a_subscription_asks_a_bounded_number() -> None:
+    peers = [PeerId(number.to_bytes(32, "big")) for number in range(100)]
+    scene = Scene()
+    scene.catchup.begin(())
+    for one, other in zip(peers[::2], peers[1::2], strict=True):
+        scene.catchup.set_storage((Contact(one), Contact(other)))
+    asked_of = [each.peer for each in scene.out.take() if isinstance(each, Hold) and each.purpose == ENDS]
+    assert asked_of == peers[:MOST_ASKED]

@@ -15,6 +15,7 @@ from linnet.core.limits import BODY_BYTES, BURST_BYTES, BURST_EVENTS
 from linnet.core.reasons import Reason
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.event_archive import Archive
+from linnet.delivery.keeping import sign_kept
 from linnet.delivery.messages import ChainPlace, Data, Receipt, Watch
 from linnet.delivery.receipts import ReceiverFate, sign_receipt
 from linnet.event.event import Verified
@@ -294,3 +295,14 @@ def test_what_waits_for_company_is_bounded_in_bytes() -> None:
     kept = scene.publisher.take_backlog()
     assert kept == units[len(dropped) :]
     assert BACKLOG_BYTES - 250_000 < sum(len(unit.events[0].body) for unit in kept) <= BACKLOG_BYTES
+
+
+def test_why_a_storage_node_refuses_is_forgotten_with_it() -> None:
+    scene = Scene()
+    for number in range(20):
+        key = SigningKey(bytes([number]) * 32)
+        scene.publisher.set_storage((Contact(PeerId(key.public)),))
+        kept = sign_kept(key, TOPIC, bytes(8), 1, NOW, (), (), refuses=Reason.QUOTA)
+        assert scene.publisher.ledger.learn(kept, NOW, counts=True)
+        scene.publisher.handle_receipt(kept)
+    assert list(scene.publisher._refusals) == [PeerId(key.public)]
