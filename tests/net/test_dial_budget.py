@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import ipaddress
 from collections.abc import Callable
 from typing import cast
@@ -194,6 +195,8 @@ class Streets:
     """A transport on which some keys live at some places; counts who knocked where."""
 
     schemes = ("tls",)
+    is_cut = False
+    """Whether this machine has no network."""
 
     def __init__(self, homes: dict[str, PeerId], names: dict[str, list[str]] | None = None) -> None:
         self._homes = homes
@@ -210,6 +213,10 @@ class Streets:
     async def dial(self, hint: str, expected: PeerId) -> Connection:
         self.knocked.append(hint)
         await asyncio.sleep(0.001)
+        if self.is_cut:
+            raise LinkFailure(Reason.UNREACHABLE, "no way there") from OSError(
+                errno.ENETUNREACH, "no network"
+            )
         at_home = self._homes.get(hint)
         if at_home is None:
             raise LinkFailure(Reason.CONNECTION_REFUSED, "nobody lives here")
@@ -289,6 +296,18 @@ async def test_a_name_that_led_to_its_peer_is_looked_up_whatever_others_name() -
     now = 30.0
     assert await reached(dialer, 1, name) is None
     assert streets.looked_up == [name, name]
+
+
+async def test_while_this_machine_has_no_network_dials_cost_nothing() -> None:
+    """A laptop that starts before it has a network must reach everybody at once when it has one."""
+    place = "tls://203.0.113.9:443"
+    streets = Streets({place: key(1)})
+    streets.is_cut = True
+    dialer = dialer_on(streets)
+    assert [await reached(dialer, 1, place) for _ in range(50)] == [Reason.UNREACHABLE] * 50
+    assert len(streets.knocked) == 50
+    streets.is_cut = False
+    assert await reached(dialer, 1, place) is None
 
 
 class Outside:

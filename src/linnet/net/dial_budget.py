@@ -89,8 +89,8 @@ class DialBudget:
             self._paid[peer, place] = self._paid.get((peer, place), 0) + 1
         return Turn.GO
 
-    def give_back(self, peer: PeerId, place: str, answered: bool, now: float) -> None:
-        """End an attempt; one that was answered by the right key cost nothing.
+    def give_back(self, peer: PeerId, place: str, answered: bool, now: float, has_left: bool = True) -> None:
+        """End an attempt; one that was answered by the right key cost nothing, nor does one that never left.
 
         Meanwhile its peer may have been found there, or it was free from the beginning.
         """
@@ -102,9 +102,9 @@ class DialBudget:
         for name, terms in _destinations(place):
             purse = self._purse(name, terms, now)
             purse.under_way = max(0, purse.under_way - (paid > 0))
+            purse.left += paid > 0 and (answered or not has_left)
             if not answered:
                 continue
-            purse.left += paid > 0
             if terms is not _ADDRESS and place not in purse.proven and len(purse.proven) < _MOST_PROVEN:
                 purse.proven = {**purse.proven, place: None}
                 purse.left += terms.burst

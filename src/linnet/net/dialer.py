@@ -8,6 +8,7 @@ alone.
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -35,6 +36,8 @@ _MOST_PLACES = 8
 """The most addresses at which one dial tries a peer."""
 _KNOWN_FOR = 25.0
 """Seconds for which the addresses of a name are known: less than the longest pause between dials."""
+_NO_NETWORK = (errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL)
+"""Errors that say that this machine has no way to an address now."""
 _NAMES = 1024
 """The most names whose addresses are remembered."""
 
@@ -43,6 +46,8 @@ class _Outcome:
     """What became of an attempt."""
 
     is_answered = False
+    has_left = True
+    """Whether anything may have been sent to where it leads."""
 
 
 _Attempt = asyncio.Task[Connection | LinkFailure]
@@ -173,7 +178,12 @@ class Dialer:
         place, name = where
         try:
             async with self._sockets, self._in_turn(peer, place, is_free) as attempt:
-                connection = await find_transport(place, self._transports).dial(place, peer)
+                try:
+                    connection = await find_transport(place, self._transports).dial(place, peer)
+                except LinkFailure as failure:
+                    cause = failure.__cause__
+                    attempt.has_left = not (isinstance(cause, OSError) and cause.errno in _NO_NETWORK)
+                    raise
                 attempt.is_answered = True
                 if name is not None:
                     self._budget.note_led(name)
@@ -197,7 +207,7 @@ class Dialer:
             yield attempt
         finally:
             if not is_free or attempt.is_answered:
-                self._budget.give_back(peer, place, attempt.is_answered, self._clock())
+                self._budget.give_back(peer, place, attempt.is_answered, self._clock(), attempt.has_left)
             self._ended.set()  # Wakes all that wait now.
             self._ended = asyncio.Event()
 
