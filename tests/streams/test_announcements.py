@@ -164,10 +164,10 @@ def test_who_has_shown_before_it_was_told_is_not_told_again() -> None:
 
 def test_who_is_gone_is_not_told_again() -> None:
     told = Told()
-    told.stream.handle_neighbor_down(A)
+    told.stream.handle_neighbor_down(A, NOW)
     assert asked(told.stream.out, told.stream.announcements.repeat_heads, False, NOW) == []
     other = Told()
-    other.stream.handle_link_down(A)
+    other.stream.handle_link_down(A, NOW)
     assert asked(other.stream.out, other.stream.announcements.repeat_heads, False, NOW) == []
 
 

@@ -67,7 +67,9 @@ class Scene:
         return f"lazy {self.stream.topic.hex()[:16]}"
 
     def members(self, *peers: PeerId) -> list[Any]:
-        return asked(self.stream.out, self.stream.note_members, contacts(*peers), self.now)
+        return asked(
+            self.stream.out, self.stream.push.note_members, contacts(*peers), self.stream.keeps, self.now
+        )
 
     def link(self, peer: PeerId) -> list[Any]:
         self.context.links[peer] = None
@@ -76,14 +78,19 @@ class Scene:
     def follow(self, peer: PeerId, wish: Wish) -> list[Any]:
         self.context.links[peer] = None
         return asked(
-            self.stream.out, self.stream.handle_follow, peer, Follow(self.stream.topic, wish), self.now
+            self.stream.out,
+            self.stream.push.handle_follow,
+            peer,
+            Follow(self.stream.topic, wish),
+            self.stream.keeps,
+            self.now,
         )
 
     def look(self) -> tuple[list[Any], list[Notice], float]:
         """Return what a look asks for, tells the overlay, and the seconds until the next one."""
         out = self.stream.out
         out.clear()
-        self.stream.look_around(self.now)
+        self.stream.push.look_around(self.stream.keeps, self.now)
         told = [notice for _, notice in out.notices]
         effects = out.take()
         pause = next(
@@ -221,7 +228,7 @@ def test_a_link_that_is_lost_ends_it() -> None:
     scene.members(A)
     scene.link(A)
     del scene.context.links[A]
-    assert released(asked(scene.stream.out, scene.stream.handle_link_down, A)) == [A]
+    assert released(asked(scene.stream.out, scene.stream.handle_link_down, A, scene.now)) == [A]
     assert A not in scene.stream.lazy
 
 
@@ -310,7 +317,7 @@ def test_a_follower_is_told_at_once_and_again_when_there_is_news() -> None:
     news = scene.hear(scene.ann.say())
     assert SetTimer(5.0, NewsDue(scene.stream.topic)) in news
     assert [peer for peer, _ in sent(news, Data)] == [], "it is not sent the unit"
-    told = asked(scene.stream.out, scene.stream.tell_lazy_peers, scene.now)
+    told = asked(scene.stream.out, scene.stream.push.tell_news, False, scene.now)
     assert [(peer, heads.chains[0].last) for peer, heads in sent(told, Heads)] == [(A, 1)]
 
 
@@ -449,13 +456,17 @@ def test_policy_and_revocations_reach_lazy_peers() -> None:
         stream.handle_data(NEIGHBOR, data, NOW)
     for peer in (A, B):
         context.links[peer] = None
-    told = asked(stream.out, stream.handle_follow, A, Follow(stream.topic, Wish.HEADS), NOW)
+    told = asked(
+        stream.out, stream.push.handle_follow, A, Follow(stream.topic, Wish.HEADS), stream.keeps, NOW
+    )
     assert [message.unit for _, message in sent(told, PolicyIs)] == [stream.governance.unit]
     assert [peer for peer, _ in sent(told, Message)] == [A, A], "heads come last"
     revocation = revoke(person_key("ben"), ben.identity.card.device, int(NOW))
     told = asked(stream.out, stream.handle_revoked, NEIGHBOR, revocation)
     assert sent(told, Revoked) == [(A, Revoked(stream.topic, revocation))]
-    told = asked(stream.out, stream.handle_follow, B, Follow(stream.topic, Wish.HEADS), NOW)
+    told = asked(
+        stream.out, stream.push.handle_follow, B, Follow(stream.topic, Wish.HEADS), stream.keeps, NOW
+    )
     assert sent(told, Revoked) == [(B, Revoked(stream.topic, revocation))]
 
 
@@ -561,7 +572,7 @@ def test_a_node_resends_what_came_last_though_it_keeps_nothing() -> None:
     stream = scene.stream
     request = Resend(stream.topic, units[0].unit.author, units[0].unit.device, 1, 2)
     chain = stream.ingest.chains[scene.ann.key]
-    answer = stream.read_recent(
+    answer = stream.push.read_recent(
         request, stream.archive.read_range(request, scene.now + 2.0, chain), scene.now + 2.0
     )
     assert answer.units == (units[1].unit, units[2].unit)
@@ -569,7 +580,7 @@ def test_a_node_resends_what_came_last_though_it_keeps_nothing() -> None:
     assert answer.reason is None
     assert answer.ages_ms == (2000, 2000)
     beyond = Resend(stream.topic, units[0].unit.author, units[0].unit.device, 2, 9)
-    partly = stream.read_recent(beyond, stream.archive.read_range(beyond, scene.now, chain), scene.now)
+    partly = stream.push.read_recent(beyond, stream.archive.read_range(beyond, scene.now, chain), scene.now)
     assert (partly.units, partly.reason) == ((units[2].unit,), Reason.NOT_HELD)
 
 
@@ -589,7 +600,7 @@ def test_what_neighbours_withhold_is_noticed_though_the_clock_is_set_back() -> N
     scene = Scene()
     scene.members(A)
     scene.link(A)
-    asked(scene.stream.out, scene.stream.handle_neighbor_down, NEIGHBOR)
+    asked(scene.stream.out, scene.stream.handle_neighbor_down, NEIGHBOR, scene.now)
     scene.now += 7200.0
     asked(scene.stream.out, scene.stream.handle_neighbor_up, NEIGHBOR, scene.now)
     scene.now -= 3600.0
@@ -609,7 +620,7 @@ def test_what_was_said_while_only_a_lazy_peer_sent_units_says_nothing_about_new_
     scene.link(A)
     scene.link(B)
     asked(scene.stream.out, scene.stream.lazy.note_provided, A, scene.now)
-    asked(scene.stream.out, scene.stream.handle_neighbor_down, NEIGHBOR)
+    asked(scene.stream.out, scene.stream.handle_neighbor_down, NEIGHBOR, scene.now)
     scene.now += 10.0
     asked(scene.stream.out, scene.stream.handle_neighbor_up, C, scene.now)
     scene.claim(0, B)
@@ -652,16 +663,18 @@ def test_a_storage_node_names_all_that_it_keeps_of_a_chain() -> None:
         ((_, heads),) = sent(effects, Heads)
         return sorted((place.author, place.first, place.last) for place in heads.chains)
 
-    assert told(asked(stream.out, stream.handle_follow, A, Follow(stream.topic, Wish.HEADS), NOW)) == sorted(
-        both
+    assert told(
+        asked(stream.out, stream.push.handle_follow, A, Follow(stream.topic, Wish.HEADS), stream.keeps, NOW)
+    ) == sorted(both)
+    assert told(asked(stream.out, stream.push.tell_news, stream.keeps, NOW)) == [both[1]], (
+        "then only what is new"
     )
-    assert told(asked(stream.out, stream.tell_lazy_peers, NOW)) == [both[1]], "then only what is new"
     question = Heads(stream.topic, (), 1000, None)
     assert told(asked(stream.out, stream.handle_heads, A, question, NOW)) == sorted(both)
-    asked(stream.out, stream.handle_follow, A, Follow(stream.topic, Wish.NOTHING), NOW)
-    assert told(asked(stream.out, stream.handle_follow, A, Follow(stream.topic, Wish.HEADS), NOW)) == sorted(
-        both
-    )
+    asked(stream.out, stream.push.handle_follow, A, Follow(stream.topic, Wish.NOTHING), stream.keeps, NOW)
+    assert told(
+        asked(stream.out, stream.push.handle_follow, A, Follow(stream.topic, Wish.HEADS), stream.keeps, NOW)
+    ) == sorted(both)
 
 
 def test_in_doubt_a_storage_node_is_drawn_too_and_otherwise_not() -> None:
@@ -693,10 +706,11 @@ def test_a_reader_learns_of_every_chain_from_a_storage_node_that_it_has_drawn() 
         for question in asked_for
         for each in asked(
             stream.out,
-            stream.handle_follow if isinstance(question, Follow) else stream.handle_heads,
-            reader,
-            question,
-            NOW,
+            *(
+                (stream.push.handle_follow, reader, question, True, NOW)
+                if isinstance(question, Follow)
+                else (stream.handle_heads, reader, question, NOW)
+            ),
         )
     ]
     ((_, first), *_) = sent(answers, Heads)

@@ -28,6 +28,8 @@ from linnet.streams.commands import Policy
 POLICY = "policy"
 """The kind of an event that sets a stream's policy; its body is a `Policy`."""
 
+REFUSED_ALIKE = (Reason.CARD_REVOKED, Reason.NOT_A_PUBLISHER)
+"""Reasons to refuse an event, whoever has it."""
 _FIRST_FIELDS = 4
 """The fields of a policy that every version knows."""
 _POLICIES = "policy"

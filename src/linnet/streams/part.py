@@ -309,7 +309,7 @@ class Streams(Part):
     def handle_follow(self, peer: PeerId, message: Follow, now: float) -> None:
         """Note what a member that is not a neighbour wants of us."""
         if (stream := self._find(message.topic, peer)) is not None:
-            stream.handle_follow(peer, message, now)
+            stream.push.handle_follow(peer, message, stream.keeps, now)
 
     @on_message(Fork)
     def handle_fork(self, peer: PeerId, message: Fork, now: float) -> None:
@@ -323,7 +323,7 @@ class Streams(Part):
         if (stream := self._find(message.topic, peer)) is not None:
             chain = stream.ingest.chains.get(message.author + message.device)
             resent = stream.archive.read_range(message, now, chain)
-            self._answer(peer, stream.read_recent(message, resent, now))
+            self._answer(peer, stream.push.read_recent(message, resent, now))
 
     @on_message(Resent)
     def handle_resent(self, peer: PeerId, message: Resent, now: float) -> None:
@@ -451,7 +451,7 @@ class Streams(Part):
         self._context.links.pop(event.peer, None)
         self._context.keeping.pop(event.peer, None)
         for stream in self._memberships:
-            stream.handle_link_down(event.peer)
+            stream.handle_link_down(event.peer, now)
 
     @on_input(Congested)
     def handle_congestion(self, event: Congested, now: float) -> None:
@@ -488,7 +488,7 @@ class Streams(Part):
     def handle_neighbor_down(self, notice: NeighborDown, now: float) -> None:
         """Forget a neighbour in a stream."""
         if (stream := self._memberships.get(notice.topic)) is not None:
-            stream.handle_neighbor_down(notice.peer)
+            stream.handle_neighbor_down(notice.peer, now)
             self._publish_waiting(stream, now)
 
     @on_notice(StorageKnown)
@@ -502,7 +502,7 @@ class Streams(Part):
     def handle_members(self, notice: MembersKnown, now: float) -> None:
         """Draw lazy peers of a stream among its members."""
         if (stream := self._memberships.get(notice.topic)) is not None:
-            stream.note_members(notice.contacts, now)
+            stream.push.note_members(notice.contacts, stream.keeps, now)
 
     @on_notice(JoinRefused)
     def handle_join_refused(self, notice: JoinRefused, now: float) -> None:
@@ -567,8 +567,8 @@ class Streams(Part):
     repeat_heads = _due(
         UnheardDue, lambda stream, _, now: stream.announcements.repeat_heads(stream.keeps, now)
     )
-    look_around = _due(LookDue, lambda stream, _, now: stream.look_around(now))
-    tell_lazy_peers = _due(NewsDue, lambda stream, _, now: stream.tell_lazy_peers(now))
+    look_around = _due(LookDue, lambda stream, _, now: stream.push.look_around(stream.keeps, now))
+    tell_lazy_peers = _due(NewsDue, lambda stream, _, now: stream.push.tell_news(stream.keeps, now))
     end_inspection = _due(InspectionDue, lambda stream, _, now: stream.inspection.end(now))
     release_held = _due(AnswersDue, lambda stream, _, now: stream.release_held(now))
     change_anchor = _due(AnchorDue, lambda stream, _, now: stream.change_anchor(now))

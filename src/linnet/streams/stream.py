@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from math import inf
 
-from msgspec.structs import replace
-
 from linnet.core.errors import InvalidEvent, RemoteError
 from linnet.core.ids import Contact, PeerId, TopicId
 from linnet.core.limits import CHAINS_PER_MESSAGE, LARGEST_COUNT
@@ -28,7 +26,6 @@ from linnet.delivery.messages import (
     Heads,
     HistoryPage,
     Kept,
-    Resend,
     Resent,
     Shown,
 )
@@ -40,11 +37,12 @@ from linnet.machine.outbox import Outbox, Promises
 from linnet.streams.announcements import Anchor, Announcements, Due
 from linnet.streams.config import StorageRule
 from linnet.streams.fork_detection import ForkDetection
-from linnet.streams.ingest import Governance, Ingest
+from linnet.streams.ingest import REFUSED_ALIKE, Governance, Ingest
 from linnet.streams.inspection import Inspection
 from linnet.streams.isolation import Isolation
 from linnet.streams.lazy_peers import LazyLinks, LazyPeers
-from linnet.streams.messages import Follow, PolicyIs
+from linnet.streams.lazy_push import LazyPush
+from linnet.streams.messages import PolicyIs
 from linnet.streams.publisher import Publisher
 from linnet.streams.receipts import Acknowledgements, Keeper
 from linnet.streams.sealed.reader import Opening
@@ -57,17 +55,8 @@ from linnet.trace.records import Kind, Record
 
 _TESTIMONY_PAUSE = 1.0
 """Seconds between two statements of one storage node that are passed on for readers, who may be anybody."""
-LATELY = 60.0
-"""Seconds after its publication for which an event that neighbours did not send counts against them."""
-FRESH = 8.0
-"""Seconds after its publication for which such an event is passed on: to neighbours that have just come, an
-older one would look as if it were said in their time."""
-_REFUSED_ALIKE = (Reason.CARD_REVOKED, Reason.NOT_A_PUBLISHER)
-"""Reasons to refuse an event, whoever has it."""
 _CONSULTED = 64
 """The most storage nodes that are remembered as asked which chains exist; the oldest are asked again."""
-_FEWEST_HOPS = 3
-"""Links that an event has crossed at least when we send it on that a lazy peer has resent."""
 
 
 class Stream:
@@ -107,8 +96,6 @@ class Stream:
         """Whether this node keeps the stream for others."""
         self.storage: dict[PeerId, Contact] = {}
         """The storage nodes that we ask and whose receipts count."""
-        self._told_whole: dict[PeerId, None] = {}
-        """The lazy peers that were told all that we keep for others."""
         self._testified: dict[PeerId, float] = {}
         """When we last passed on what a storage node has told a reader."""
         self._consulted: dict[PeerId, None] = {}
@@ -133,16 +120,28 @@ class Stream:
         links = links or LazyLinks(context.config.lazy_links)
         self.lazy = LazyPeers(self.topic, context, self.flood, self.forks.recent, links, out)
         self.inspection = Inspection(self.topic, self.flood, out)
+        self.push = self._make_push()
         self.isolation = Isolation(self.topic, self.readers.tell_cut_off, out)
         self.due = Due(self.ingest, self.archive, self.readers, self.announcements)
         self.anchor = Anchor(self.topic, context, out)
         self.ingest.asks = lambda: self.announcements.asks
         self.ingest.restore_own()
-        self._met_at: float | None = None
-        """Since when there have been neighbours without a break."""
         self.received = 0
         self.duplicates = 0
         self.rejected = 0
+
+    def _make_push(self) -> LazyPush:
+        return LazyPush(
+            self._context,
+            self.lazy,
+            self.inspection,
+            self.flood,
+            self.suppression,
+            self.forks.recent,
+            self.ingest,
+            self.announcements,
+            lambda: self.stores,
+        )
 
     @property
     def keeps(self) -> bool:
@@ -317,23 +316,19 @@ class Stream:
     def handle_neighbor_up(self, peer: PeerId, now: float) -> None:
         """Tell a new neighbour how far we know the chains, and the policy."""
         self.flood.up(peer)
-        self._met_at = self._met_at or now
+        self.push.note_neighbors(now)
         self.lazy.handle_neighbor_up(peer)
         self.announcements.greet_neighbor(peer, self.keeps, now)
         self.forks.greet_neighbor(peer)
         self.checks.greet_neighbor(peer)
         self.send_backlog(now)
 
-    def handle_neighbor_down(self, peer: PeerId) -> None:
+    def handle_neighbor_down(self, peer: PeerId, now: float) -> None:
         """Forget a neighbour."""
         self.flood.down(peer)
-        self._note_alone()
+        self.push.note_neighbors(now)
         self.inspection.handle_neighbor_down(peer)
         self.announcements.forget_neighbor(peer)
-
-    def _note_alone(self) -> None:
-        if len(self.flood.neighbors) == len(self.flood.grafted):
-            self._met_at = None
 
     def handle_heads(self, peer: PeerId, heads: Heads, now: float) -> None:
         """Learn from a peer how far the chains go; what we lack of them is a gap."""
@@ -364,7 +359,7 @@ class Stream:
         self._note_claims(peer, heads)
         is_last = len(heads.chains) < CHAINS_PER_MESSAGE
         if heads.waited_ms or (self.stores and not storage and peer not in self.flood.neighbors):
-            self._answer_heads(peer, heads, now)
+            self.push.answer_heads(peer, heads, self.keeps, now)
         if storage and final and is_last:
             if not self.ingest.anchored:
                 self.note_anchored()
@@ -373,13 +368,6 @@ class Stream:
             self._consult_another(now)
         if final and is_last and self.due.is_answered(peer):
             self.release_held(now)
-
-    def _answer_heads(self, peer: PeerId, heads: Heads, now: float) -> None:
-        """Tell a peer what there is that tells us, since it asks, or has nobody who would."""
-        if peer not in self.lazy or peer in self.flood.neighbors or (self.stores and heads.waited_ms):
-            self.announcements.send_heads(peer, self.keeps, now)
-        elif heads.waited_ms:
-            self.tell_lazily(peer, now)
 
     def _note_claims(self, peer: PeerId, heads: Heads) -> None:
         """Note how far a peer says that chains go, and of which it claims what is missing here."""
@@ -481,8 +469,7 @@ class Stream:
 
     def handle_link_up(self, peer: PeerId, now: float) -> None:
         """If the peer is a storage node, resume what waited for a link to it."""
-        if self.lazy.handle_link_up(peer):
-            self._greet_lazily(peer, now)
+        self.push.handle_link_up(peer, self.keeps, now)
         if peer not in self.storage:
             return
         self.gaps.handle_link_up(peer)
@@ -492,64 +479,15 @@ class Stream:
         self.acknowledgements.handle_link_up(peer)
         self.announcements.send_heads(peer, self.keeps, now)
 
-    def handle_link_down(self, peer: PeerId) -> None:
+    def handle_link_down(self, peer: PeerId, now: float) -> None:
         """Forget everything that depended on the link to a peer."""
         self.lazy.handle_link_down(peer)
         self.flood.unlinked(peer)
-        self._note_alone()
+        self.push.note_neighbors(now)
         self.inspection.handle_neighbor_down(peer)
         self.gaps.handle_link_down(peer)
         self.keeper.remove_watcher(peer)
         self.announcements.handle_link_down(peer)
-
-    # Lazy peers.
-
-    def handle_follow(self, peer: PeerId, follow: Follow, now: float) -> None:
-        """Note what a member that is no neighbour wants of us, and tell a new one how far the chains go."""
-        if self.lazy.handle_follow(peer, follow.wish):
-            self._greet_lazily(peer, now)
-
-    def note_members(self, contacts: tuple[Contact, ...], now: float) -> None:
-        """Draw lazy peers among members that the tracker named."""
-        before = self.lazy.linked
-        self.lazy.note_members(contacts, now)
-        for peer in self.lazy.linked:
-            if peer not in before:
-                self._greet_lazily(peer, now)
-
-    def look_around(self, now: float) -> None:
-        """Draw other lazy peers."""
-        before = self.lazy.linked
-        self.lazy.look(now)
-        for peer in self.lazy.linked:
-            if peer not in before:
-                self._greet_lazily(peer, now)
-
-    def tell_lazy_peers(self, now: float) -> None:
-        """Tell the lazy peers what is new."""
-        for peer in self.lazy.take_news():
-            self.tell_lazily(peer, now)
-
-    def _greet_lazily(self, peer: PeerId, now: float) -> None:
-        """Tell a new lazy peer how far the chains go, the policy first: neighbours may withhold that, too."""
-        self._told_whole.pop(peer, None)
-        self.announcements.send_policy((peer,))
-        self.announcements.send_revocations(peer, self.forks.recent.tails())
-        self.tell_lazily(peer, now)
-
-    def tell_lazily(self, peer: PeerId, now: float) -> None:
-        """Tell a lazy peer how far the chains with news go; as a storage node, first how far all go."""
-        if self.stores and peer not in self._told_whole:
-            # What a storage node says is taken for all that there is.
-            self._told_whole = {each: None for each in (*self._told_whole, peer) if each in self.lazy}
-            self.announcements.send_heads(peer, self.keeps, now)
-            return
-        places = self.lazy.places(self.ingest.chains)
-        if self.stores:
-            # What a storage node does not name counts as removed.
-            keys = dict.fromkeys(place.author + place.device for place in places)
-            places = self.announcements.places(-1, True, keys)
-        self.announcements.send_places(peer, places, now)
 
     # Repair.
 
@@ -581,55 +519,12 @@ class Stream:
                 Record(Kind.RESYNC, self.topic, verified.head, unit.device, unit.seq, len(unit.tails), peer)
             )
             self._take_in(chain, verified, due, None, now)
-            if peer in self.lazy and self._is_late(said_at, now):
-                self._note_provided(peer, verified, now - said_at, now)
+            self.push.note_resent(peer, verified, said_at, now)
         asked = self.ingest.chains.get(resent.author + resent.device)
         if asked is not None:
             self.due.note_late(asked, self.keeps, now)
-            is_refused = not good and any(error.reason in _REFUSED_ALIKE for error in errors)
+            is_refused = not good and any(error.reason in REFUSED_ALIKE for error in errors)
             self.gaps.handle_answer(peer, asked, resent.done, is_refused)
-
-    def _is_late(self, said_at: float, now: float) -> bool:
-        """Return whether the neighbours should have sent an event: they were here when it was published."""
-        if self._met_at is None:
-            return False
-        self._met_at = min(self._met_at, now)  # Our clock may have been set back.
-        return self._met_at < said_at and now - said_at < LATELY
-
-    def _note_provided(self, peer: PeerId, verified: Verified, age: float, now: float) -> None:
-        """Note that a lazy peer has provided what neighbours should have sent; pass it on as they would."""
-        self.lazy.note_provided(peer, now)
-        self.inspection.suspect(now)
-        unit = verified.unit
-        card = self._context.cards.current_card(unit.author, unit.device)
-        if card is not None and age < FRESH:
-            self.suppression.spread(verified, card, (peer,), _FEWEST_HOPS, int(age * 1_000_000), now)
-
-    def read_recent(self, message: Resend, resent: Resent, now: float) -> Resent:
-        """Add to an answer what the log lacks and the units that came last have."""
-        if resent.units or resent.reason is None:
-            return resent
-        found = self.forks.recent.read_range(message.author, message.device, message.first, message.last)
-        cards = (self._context.cards.current_card(message.author, message.device),)
-        chain = self.ingest.chains.get(message.author + message.device)
-        if not found or chain is None:
-            return resent
-        begins = found[0].unit.seq or 0
-        ends = (found[-1].unit.seq or 0) + len(found[-1].unit.tails)
-        is_all = begins <= message.first and ends > message.last
-        ages = tuple(self._age_ms(chain, each, now) for each in found)
-        return replace(
-            resent,
-            units=tuple(each.unit for each in found),
-            cards=tuple(card for card in cards if card is not None),
-            reason=None if is_all else resent.reason,
-            ages_ms=ages,
-        )
-
-    @staticmethod
-    def _age_ms(chain: Chain, verified: Verified, now: float) -> int:
-        said_at = chain.moments.at(verified.unit.seq or 0)
-        return 0 if said_at is None else max(0, int((now - said_at) * 1000))
 
     def _reject_page(self, peer: PeerId, error: RemoteError) -> None:
         self.rejected += 1
