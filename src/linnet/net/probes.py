@@ -79,4 +79,7 @@ def may_lead_inside(place: str, linked: Iterable[str], own: Callable[[], Iterabl
     origins = [each for each in map(address_of, linked) if each is not None]
     if not origins or any(each == theirs or each.is_loopback for each in origins):
         return True
-    return any(is_beside(each, theirs) for each in (*origins, *own()) if not each.is_loopback)
+    ours = tuple(own())
+    if any(each in ours for each in origins):
+        return True  # A peer on this machine, as over a local network.
+    return any(is_beside(each, theirs) for each in (*origins, *ours) if not each.is_loopback)
