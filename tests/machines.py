@@ -57,7 +57,7 @@ class Flooder:
             case LinkDown(peer):
                 self.links.pop(peer, None)
             case Asked(request, Connect(contact)):
-                return [Dial(contact.peer, contact.hints), Reply(request, Done())]
+                return [Dial(contact.peer, contact.hints, False), Reply(request, Done())]
             case Asked(request, Publish(bodies=(body, *_))):
                 return [*self._flood(Ping(int(body)), None, now), Reply(request, Done())]
             case _:

@@ -256,7 +256,7 @@ def test_what_was_said_since_a_mark_is_taken_with_the_notices_in_their_places() 
     out.notify(Visited(TEA, 5))
     out.dial(BEN, ())
     assert out.has_told_since(before)
-    assert out.take_said(before) == [Dial(ANN, ()), Visited(TEA, 5), Dial(BEN, ())]
+    assert out.take_said(before) == [Dial(ANN, (), False), Visited(TEA, 5), Dial(BEN, (), False)]
     assert not out.has_told_since(before)
     assert out.take_said() == [HangUp(ANN, Reason.SHUTDOWN), Count(1)]
 
@@ -295,7 +295,7 @@ def test_a_command_that_is_refused_half_way_leaves_the_outbox_as_it_was(
         raise error
 
     carry_out(out, 7, act)
-    assert out.take_said() == [Dial(BEN, ()), Reply(7, Declined(reason, "later"))]
+    assert out.take_said() == [Dial(BEN, (), False), Reply(7, Declined(reason, "later"))]
 
 
 class Word(TopicMessage, frozen=True, tag=3):

@@ -148,7 +148,7 @@ class LiveNode:
 
     def dial(self, other: LiveNode) -> None:
         """Let the machine ask for a link to another node."""
-        self.act(Dial(other.peer, other.hints))
+        self.act(Dial(other.peer, other.hints, False))
 
     async def until(self, holds: Callable[[], E | None]) -> E:
         """Wait until this gives something; `TimeoutError` if it does not for long."""

@@ -121,7 +121,7 @@ async def test_what_a_turn_has_for_a_peer_goes_out_in_one_write() -> None:
         wiretap(node.hints[0]) as (way, records),
         LiveNode(LARGE) as peer,
     ):
-        peer.act(Dial(node.peer, (way,)))
+        peer.act(Dial(node.peer, (way,), False))
         await peer.happens(LinkUp)
         await node.happens(LinkUp)
         for turn in range(3):
@@ -212,7 +212,7 @@ async def test_promises_wait_for_their_commit_and_keep_their_order() -> None:
 async def test_a_dial_that_was_promised_is_made_when_its_commit_is_durable() -> None:
     store = SlowStore()
     async with LiveNode(SMALL, store=store) as node, LiveNode(LARGE) as peer:
-        node.act(AfterCommit((Dial(peer.peer, peer.hints),)), SetTimer(0.05, Due("later")))
+        node.act(AfterCommit((Dial(peer.peer, peer.hints, False),)), SetTimer(0.05, Due("later")))
         await node.happens(TimerFired)
         assert (node.seen(LinkUp), peer.seen(LinkUp)) == ([], [])
         store.hurry()
@@ -224,7 +224,7 @@ async def test_a_dial_whose_commit_fails_is_never_made_and_the_node_ends_with_th
 
     async def run(peer: LiveNode) -> None:
         async with LiveNode(SMALL, store=store) as node:
-            node.act(AfterCommit((Dial(peer.peer, peer.hints),)))
+            node.act(AfterCommit((Dial(peer.peer, peer.hints, False),)))
             await asyncio.to_thread(lambda: store.report(StoreError("no space left")))
             await asyncio.sleep(10)
 
@@ -238,7 +238,7 @@ async def test_a_dial_that_is_durable_only_after_the_node_has_stopped_is_not_mad
     store = SlowStore()
     async with LiveNode(LARGE) as peer:
         async with LiveNode(SMALL, store=store, config=NetConfig(linger=0.05)) as node:
-            node.act(AfterCommit((Dial(peer.peer, peer.hints),)))
+            node.act(AfterCommit((Dial(peer.peer, peer.hints, False),)))
         store.hurry()
         await asyncio.sleep(0)  # what the store's thread has told is heard now
         assert [record.reason for record in node.recorded(Kind.DROPPED)] == [Reason.TIMEOUT]
@@ -366,7 +366,7 @@ async def test_a_task_that_fails_ends_the_node_with_its_own_error() -> None:
             task = node.driver.spawn(broken(), "broken")
             await asyncio.wait((task,))
             # What happens before the group has ended the body is not what the node is said to fail of.
-            node.act(Dial(LiveNode(LARGE).peer, ()))
+            node.act(Dial(LiveNode(LARGE).peer, (), False))
             await asyncio.sleep(10)
 
     with pytest.raises(OSError, match="no such luck"):

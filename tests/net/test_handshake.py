@@ -59,7 +59,7 @@ async def nodes(scheme: str, *keys: SigningKey) -> AsyncIterator[list[LiveNode]]
 @SCHEMES
 async def test_a_server_with_another_key_is_refused(scheme: str) -> None:
     async with nodes(scheme, ALICE, MALLORY) as (alice, mallory):
-        alice.act(Dial(PeerId(BOB.public), mallory.hints))
+        alice.act(Dial(PeerId(BOB.public), mallory.hints, False))
         assert await alice.happens(DialFailed) == DialFailed(PeerId(BOB.public), Reason.WRONG_KEY)
         assert alice.seen(LinkUp) == []
         assert mallory.inputs == []
@@ -68,7 +68,7 @@ async def test_a_server_with_another_key_is_refused(scheme: str) -> None:
 async def test_a_server_with_a_key_of_another_sort_is_refused() -> None:
     context = foreign_context(ec.generate_private_key(ec.SECP256R1()))
     async with nodes("tls", ALICE) as (alice,), foreign_server(context) as hint:
-        alice.act(Dial(PeerId(BOB.public), (hint,)))
+        alice.act(Dial(PeerId(BOB.public), (hint,), False))
         assert (await alice.happens(DialFailed)).reason is Reason.WRONG_KEY
 
 
@@ -92,11 +92,11 @@ async def test_a_relay_of_the_whole_handshake_fails() -> None:
     """Mallory, with a key of her own, takes TLS apart and passes every byte inside on to the real Bob."""
     async with nodes("tls", ALICE, BOB) as (alice, bob), relay(MALLORY, bob.hints[0]) as hint:
         # She pretends to be Bob.
-        alice.act(Dial(bob.peer, (hint,)))
+        alice.act(Dial(bob.peer, (hint,), False))
         assert (await alice.happens(DialFailed)).reason is Reason.WRONG_KEY
         assert bob.recorded(Kind.REJECTED) == []
         # Alice dials Mallory willingly, and Mallory wants to be Alice at Bob's.
-        alice.act(Dial(PeerId(MALLORY.public), (hint,)))
+        alice.act(Dial(PeerId(MALLORY.public), (hint,), False))
         failed = await alice.happens(DialFailed, PeerId(MALLORY.public))
         assert failed.reason is Reason.AUTH_FAILED
         assert (await bob.traced(Kind.REJECTED)).reason is Reason.AUTH_FAILED
@@ -120,7 +120,7 @@ async def test_an_old_proof_cannot_be_used_again() -> None:
 
 async def test_nobody_gets_in_with_our_own_key() -> None:
     async with nodes("tls", BOB) as (bob,):
-        bob.act(Dial(bob.peer, bob.hints))
+        bob.act(Dial(bob.peer, bob.hints, False))
         assert (await bob.happens(DialFailed)).reason is Reason.WRONG_KEY
         channel = await raw_stream(bob.hints[0], bob.peer, ALICE)
         nonce = CHALLENGE.decode(await channel.read_frame(1000)).nonce

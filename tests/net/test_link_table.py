@@ -66,7 +66,7 @@ async def test_the_larger_key_takes_the_link_if_the_dial_of_the_smaller_fails() 
     async with LiveNode(SMALL) as small:
         nobody = LiveNode(LARGE)
         nobody.listeners[0].close()
-        small.act(Dial(nobody.peer, nobody.hints))
+        small.act(Dial(nobody.peer, nobody.hints, False))
         channel = await raw_link(small.hints[0], small.peer, LARGE)
         assert not (await small.happens(LinkUp)).dialed
         channel.connection.close()
@@ -77,7 +77,7 @@ async def test_a_dial_that_hangs_holds_the_other_only_for_a_while() -> None:
     silent = await asyncio.get_running_loop().create_server(asyncio.Protocol, "127.0.0.1", 0)
     hint = f"tls://127.0.0.1:{silent.sockets[0].getsockname()[1]}"
     async with LiveNode(SMALL, config=config) as small:
-        small.act(Dial(PeerId(LARGE.public), (hint,)))
+        small.act(Dial(PeerId(LARGE.public), (hint,), False))
         channel = await raw_link(small.hints[0], small.peer, LARGE)
         up = await small.happens(LinkUp)
         assert not up.dialed
@@ -92,7 +92,7 @@ async def test_dials_beyond_the_limit_wait_for_their_turn() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         hint = f"tls://127.0.0.1:{silent.getsockname()[1]}"
         async with LiveNode(SMALL, config=config) as node, LiveNode(LARGE) as peer:
-            node.act(Dial(nobody, (hint,)), Dial(peer.peer, peer.hints))
+            node.act(Dial(nobody, (hint,), False), Dial(peer.peer, peer.hints, False))
             up = await node.happens(LinkUp)
             assert node.inputs == [DialFailed(nobody, Reason.DIAL_TIMEOUT), up]
 
@@ -185,7 +185,7 @@ async def test_each_failure_of_a_dial_has_its_reason() -> None:
         await link(asker, node)
         for hints, reason in cases:
             node.inputs.clear()
-            node.act(Dial(peer, hints), Probe(asker.peer, hints))
+            node.act(Dial(peer, hints, False), Probe(asker.peer, hints))
             assert await node.happens(DialFailed) == DialFailed(peer, reason)
             # What a peer learns of the addresses that it names is only that it is not there.
             assert await node.happens(Probed) == Probed(asker.peer, Reason.UNREACHABLE)
@@ -204,7 +204,7 @@ async def test_addresses_are_tried_until_one_shows_the_key() -> None:
     dead = f"tls://127.0.0.1:{silent.sockets[0].getsockname()[1]}"
     config = NetConfig(dial_stagger=0.05)
     async with LiveNode(SMALL, config=config) as small, LiveNode(LARGE) as large:
-        small.act(Dial(large.peer, (dead, *small.hints, "wss://127.0.0.1:1", *large.hints)))
+        small.act(Dial(large.peer, (dead, *small.hints, "wss://127.0.0.1:1", *large.hints), False))
         await small.happens(LinkUp)
         assert small.seen(DialFailed) == []
     silent.close()

@@ -134,10 +134,10 @@ async def test_a_device_is_dialled_by_its_key_at_a_hint_of_the_local_network() -
         await one.until(lambda: any(isinstance(each, LinkDown) for each in one.inputs))
         await two.until(lambda: any(isinstance(each, LinkDown) for each in two.inputs))
         one.forget()
-        one.act(Dial(two.peer, meet.hints))
+        one.act(Dial(two.peer, meet.hints, False))
         await one.happened(LinkUp(two.peer, two.machine.hello, True, near(heard)))
         other = PeerId(b"o" * 32)
-        one.act(Dial(other, meet.hints))
+        one.act(Dial(other, meet.hints, False))
         await one.happened(DialFailed(other, Reason.WRONG_KEY))
 
 
@@ -189,7 +189,7 @@ async def test_a_key_that_was_not_announced_here_is_not_dialled() -> None:
     async with pair() as (one, two):
         here = await two.here()
         hint = lan_hint(two.lan_key(here).public, "127.0.0.1", here.port)
-        one.act(Dial(two.peer, (hint,)))
+        one.act(Dial(two.peer, (hint,), False))
         await one.happened(DialFailed(two.peer, Reason.NO_ADDRESS))
 
 

@@ -363,7 +363,7 @@ async def test_garbage_in_place_of_a_handshake_ends_in_a_reason(scheme: str, gar
 async def test_a_node_says_hello_to_nobody_but_whom_it_dialled(scheme: str) -> None:
     where = [f"{scheme}://127.0.0.1:0"]
     async with LiveNode(BOB, where) as bob, LiveNode(ALICE, where) as alice:
-        alice.act(Dial(PeerId(OTHER.public), bob.hints))
+        alice.act(Dial(PeerId(OTHER.public), bob.hints, False))
         assert await alice.happens(DialFailed) == DialFailed(PeerId(OTHER.public), Reason.WRONG_KEY)
         alice.dial(bob)
         await alice.happens(LinkUp, bob.peer)

@@ -81,7 +81,7 @@ def _config(*bootstrap: str) -> NodeConfig:
 
 async def _attack(attacker: LiveNode, victim: Node, messages: Iterable[Message]) -> None:
     """Open a link, and send all of this."""
-    attacker.act(Dial(victim.peer, victim.contact.hints))
+    attacker.act(Dial(victim.peer, victim.contact.hints, False))
     await attacker.happens(LinkUp, victim.peer)
     attacker.act(*(Send(victim.peer, message) for message in messages))
 
@@ -134,7 +134,7 @@ async def test_a_flood_is_hung_up_on_and_the_node_goes_on(kind: str) -> None:
         assert [stream.rejected for stream in status.streams] == [0]
         # Who comes back at once is not let in.
         downs = len(attacker.seen(LinkDown))
-        attacker.act(Dial(victim.peer, victim.contact.hints))
+        attacker.act(Dial(victim.peer, victim.contact.hints, False))
         await attacker.until(lambda: len(attacker.seen(LinkDown)) > downs)
         await victim.publish(STREAM, "and after it")
         await _hears(at_friend, "and after it")

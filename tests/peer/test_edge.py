@@ -44,7 +44,7 @@ def ask(peer: Peer, command: object) -> list[Effect]:
 
 def test_a_node_on_the_edge_dials_its_proxy_and_sleeps_on_command() -> None:
     peer = peer_of(EDGE)
-    assert AfterCommit((Dial(Q, HINTS),)) in ask(peer, Start())
+    assert AfterCommit((Dial(Q, HINTS, False),)) in ask(peer, Start())
     peer.handle(LinkUp(Q, Hello(1, 1, PROTOCOLS), True, None), NOW)
     slept = ask(peer, Sleep())
     assert HangUp(Q, Reason.NOT_NEEDED) in slept
@@ -84,7 +84,7 @@ def test_those_on_the_local_network_are_dialled_there_while_they_are_there_and_p
     peer.parts.edge.nearby[STRANGER] = None
     found = held(peer, Hold(STRANGER, (near, far), "gossip"))
     assert found == [AfterCommit((Dial(STRANGER, (near,), is_ours=True),))]
-    assert held(peer, Hold(Q, HINTS, "proxy")) == [AfterCommit((Dial(Q, HINTS),))]
+    assert held(peer, Hold(Q, HINTS, "proxy")) == [AfterCommit((Dial(Q, HINTS, False),))]
     asked = held(peer_of(PeerConfig()), Hold(STRANGER, (far,), "asked"))
     assert asked == [AfterCommit((Dial(STRANGER, (far,), is_ours=True),))]
 

@@ -69,7 +69,7 @@ class Driven:
 
 def kept(hints: tuple[str, ...] = HINTS, peer: PeerId = ANN) -> Effect:
     """A dial that is made when it is durable that it was."""
-    return AfterCommit((Dial(peer, hints),))
+    return AfterCommit((Dial(peer, hints, False),))
 
 
 def up(peer: PeerId = ANN, dialed: bool = True) -> LinkUp:

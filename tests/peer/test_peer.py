@@ -305,7 +305,7 @@ def test_a_stream_that_we_may_not_publish_to_can_still_be_joined() -> None:
     outcome = alone.ask(Publish(owned, (b"x",)))
     assert isinstance(outcome, Declined)
     assert outcome.reason is Reason.NOT_A_PUBLISHER
-    assert Dial(tracker.peer, HINTS) in alone.effects
+    assert Dial(tracker.peer, HINTS, False) in alone.effects
 
 
 def test_me_is_the_person_of_this_node() -> None:

@@ -75,7 +75,7 @@ class Intruder:
                 answers = () if self.answer is None else self.answer(peer, message)
                 return [Send(peer, answer) for answer in answers]
             case Asked(request, Connect(contact)):
-                return [Dial(contact.peer, contact.hints), Reply(request, Done())]
+                return [Dial(contact.peer, contact.hints, False), Reply(request, Done())]
             case Asked(request, Disconnect(peer)):
                 return [HangUp(peer, Reason.NOT_NEEDED), Reply(request, Done())]
             case Asked(request, Examine()):

@@ -33,7 +33,7 @@ def obeying(script: Script | None = None) -> Scripted:
     def answer(event: Input, now: float) -> list[Effect]:
         match event:
             case Asked(request, Connect(Contact(peer, hints))):
-                return [Dial(peer, hints), Reply(request, Done())]
+                return [Dial(peer, hints, False), Reply(request, Done())]
             case _:
                 return [] if script is None else script(event, now)
 

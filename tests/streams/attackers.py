@@ -37,7 +37,7 @@ class Attacker:
     def handle(self, event: Input, now: float) -> list[Effect]:
         match event:
             case Asked(request, Connect(contact)):
-                return [Dial(contact.peer, contact.hints), Reply(request, Done())]
+                return [Dial(contact.peer, contact.hints, False), Reply(request, Done())]
             case LinkUp():
                 return [SetTimer(self.pause, AGAIN)]
             case LinkDown(_, reason):

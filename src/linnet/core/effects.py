@@ -53,12 +53,12 @@ class Blame(Struct, frozen=True, gc=False):
     reason: Reason
 
 
-class Dial(Struct, frozen=True, gc=False, repr_omit_defaults=True):
+class Dial(Struct, frozen=True, gc=False):
     """Open a link to this key; ends in `LinkUp` or `DialFailed`. Does nothing if a link is open already."""
 
     peer: PeerId
     hints: tuple[str, ...]
-    is_ours: bool = False
+    is_ours: bool
     """Whether our own user asked for this link. Other peers may be named by strangers, and are dialled within
     bounds."""
 

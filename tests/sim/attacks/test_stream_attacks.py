@@ -122,8 +122,8 @@ def test_claims_cost_honest_nodes_less_than_a_quarter_more_work_each() -> None:
     report = run_chain_attack(ChainAttack(Falsehood.CLAIM, messages=10, claims=32))
     assert report.figures.delivered == report.figures.honest_due == 10 * 11
     assert report.figures.attacker_bytes > 32 * 512 * 50, "heads with as many chains as fit"
-    # Each of its four neighbours is sent 32 messages, and they ask it 16 times a second or less.
-    assert 4 * 32 <= report.inputs - report.inputs_without < 20 * 32
+    # Each of its four neighbours is sent 32 messages, asks it 16 times a second or less, and looks elsewhere.
+    assert 4 * 32 <= report.inputs - report.inputs_without < report.inputs_without / 4
     assert abs(report.records - report.records_without) < 200
 
 

@@ -68,7 +68,7 @@ def test_a_storm_of_dials_ends_the_run() -> None:
 def test_dials_and_probes_count_until_they_are_answered() -> None:
     account = Account()
     for second in range(DIALS):
-        account.handled("a", TimerFired(TICK), [Dial(PEER, ("x",))], second)
+        account.handled("a", TimerFired(TICK), [Dial(PEER, ("x",), False)], second)
         account.handled("a", DialFailed(PEER, Reason.CONNECTION_REFUSED), [], second)
     assert over_budget("streams", account, NAMES) == []
     account.handled("a", TimerFired(TICK), [Probe(PEER, ("x",))], 59.0)
@@ -79,7 +79,7 @@ def test_dials_and_probes_count_until_they_are_answered() -> None:
 
 def test_a_dial_that_waits_for_a_commit_counts_when_that_is_done_and_not_before() -> None:
     account = Account()
-    dial = Dial(PEER, ("x",))
+    dial = Dial(PEER, ("x",), False)
     for second in range(DIALS + 1):
         account.handled("a", TimerFired(TICK), [AfterCommit((dial,))], second)
     assert account.dials.worst(60.0)[0] == 0, "the disk was full"
@@ -105,7 +105,7 @@ def test_the_open_world_counts_the_dials_of_commits_that_are_done_and_no_others(
 def test_the_last_dial_of_the_budget_may_succeed(answer: Input) -> None:
     account = Account()
     for second in range(DIALS + 1):
-        account.handled("a", TimerFired(TICK), [Dial(PEER, ("x",))], second)
+        account.handled("a", TimerFired(TICK), [Dial(PEER, ("x",), False)], second)
     account.handled("a", answer, [], 12.0)
     assert account.dials.worst(60.0)[0] == DIALS
 
