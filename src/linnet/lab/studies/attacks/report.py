@@ -84,9 +84,9 @@ def attacks_grid(outcomes: Sequence[Outcome], published: Published) -> Grid:
         columns=COLUMNS,
         rows=tuple(rows),
         note="Shares of deliveries that are due between honest nodes and come within 30 s (to guests of a "
-        "place: 120 s): the mean of all runs with its 95 % interval, and the worst run. Of a fork, what is "
-        "due is its proof. `Noticed` counts runs in which an honest node was told; `after` is the mean time "
-        "until the first was.",
+        "place: 120 s; to members of a room: at all): the mean of all runs with its 95 % interval, and the "
+        "worst run. Of a fork, what is due is its proof. `Noticed` counts runs in which an honest node was "
+        "told; `after` is the mean time until the first was.",
     )
 
 
