@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
 from linnet.delivery.items import StorageDiffers, StorageTold
-from linnet.delivery.keeping import sign_kept
 from linnet.delivery.messages import ChainPlace, Kept
 from linnet.delivery.storage_ends import Ends
+from linnet.delivery.storage_statements import sign_kept
 from linnet.identity.keys import SigningKey
 
 TOPIC, PHONE = TopicId(b"t" * 32), DeviceId(b"d" * 8)

@@ -148,7 +148,7 @@ def test_what_a_proxy_over_its_quota_removed_is_had_from_the_other() -> None:
 def test_what_the_only_proxy_removed_unread_is_told_to_the_application_as_a_range_with_a_reason() -> None:
     coast = quota_world(EdgeConfig())
     coast.crash("q1")
-    mine = sleep_and_wake(coast, forgetful="q0")
+    mine = sleep_and_wake(coast)
     kept = coast.bodies("m0", mine)
     assert 5 <= len(kept) < 20
     assert kept == ROUND[-len(kept) :]
@@ -173,19 +173,13 @@ def quota_world(edge: EdgeConfig) -> Coast:
     return coast
 
 
-def sleep_and_wake(coast: Coast, forgetful: str | None = None) -> int:
-    """A mobile sleeps while events come, and their author is gone when it wakes.
-
-    A forgetful proxy is restarted meanwhile: it has what it keeps, and no longer what came last.
-    """
+def sleep_and_wake(coast: Coast) -> int:
+    """A mobile sleeps while events come, and their author is gone when it wakes."""
     mine = coast.subscribe("m0", name="app", since=0.0, wait=20.0)
     coast.ask("m0", Sleep())
     for body in ROUND:
         coast.publish("p0", body, wait=0.2)
     coast.run(30.0)
     coast.crash("p0")
-    if forgetful is not None:
-        coast.crash(forgetful)
-        coast.restart(forgetful)
     coast.ask("m0", Wake(), wait=900.0)
     return mine

@@ -13,8 +13,8 @@ from linnet.core.hello import Hello
 from linnet.core.ids import Contact
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.items import CaughtUp, Missed, StorageDiffers
-from linnet.delivery.keeping import sign_kept
 from linnet.delivery.messages import AskKept, ChainPlace, History, HistoryPage, Kept
+from linnet.delivery.storage_statements import sign_kept
 from linnet.identity.keys import SigningKey
 from linnet.peer.interface import Effect, Input, NodeMachine
 from linnet.peer.peer import Peer

@@ -729,3 +729,24 @@ def test_strangers_that_provide_what_neighbours_did_not_are_not_held_without_end
     assert len(drawn) == 3 + GRAFTS
     assert PEERS[-1] in drawn
     assert len(freed) > 20, "they are let go when others take their places"
+
+
+def test_who_keeps_a_stream_resends_nothing_that_its_log_lacks() -> None:
+    """It was evicted or refused, though it came last."""
+    stream, _, ben = keeper()
+    stream.archive.evict(0.0, None, NOW + 1.0)
+    chain = stream.ingest.chains[ben.key]
+    request = Resend(stream.topic, chain.author, chain.device, 1, 1)
+    answer = stream.archive.read_range(request, NOW + 1.0, chain)
+    assert stream.forks.recent.read_range(chain.author, chain.device, 1, 1) != []
+    assert stream.push.read_recent(request, answer, NOW + 1.0).units == ()
+
+
+def test_that_there_are_too_many_links_is_recorded_once() -> None:
+    scene = Scene(3, 1)
+    drawn = held(scene.members(A))
+    told = [each for _ in range(3) for each in scene.members(B, C)]
+    assert drawn == [A]
+    assert held(told) == []
+    (record,) = [each for each in told if isinstance(each, Record)]
+    assert (record.kind, record.reason) == (Kind.OVERLAY, Reason.TOO_MANY_LINKS)

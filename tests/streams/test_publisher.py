@@ -15,9 +15,9 @@ from linnet.core.limits import BODY_BYTES, BURST_BYTES, BURST_EVENTS
 from linnet.core.reasons import Reason
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.event_archive import Archive
-from linnet.delivery.keeping import sign_kept
 from linnet.delivery.messages import ChainPlace, Data, Receipt, Watch
 from linnet.delivery.receipts import ReceiverFate, sign_receipt
+from linnet.delivery.storage_statements import sign_kept
 from linnet.event.event import Verified
 from linnet.event.signing import message_tail
 from linnet.identity.keys import SigningKey

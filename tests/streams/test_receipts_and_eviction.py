@@ -9,9 +9,9 @@ from linnet.core.effects import AfterCommit, Send, SetTimer
 from linnet.core.ids import PeerId
 from linnet.core.reasons import Reason
 from linnet.delivery.event_archive import EVICT_UNITS, Archive
-from linnet.delivery.keeping import check_kept
 from linnet.delivery.messages import ChainPlace, Kept, Receipt
 from linnet.delivery.receipts import Ledger, sign_receipt
+from linnet.delivery.storage_statements import check_kept
 from linnet.machine.outbox import Outbox
 from linnet.streams.receipts import EvictDue, Keeper, ReceiptDue
 from linnet.trace.records import Kind, Record

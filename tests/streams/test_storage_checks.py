@@ -17,8 +17,8 @@ from linnet.core.ids import AuthorId, Contact, DeviceId, EventId, PeerId
 from linnet.core.inputs import LinkUp
 from linnet.core.messages import Message
 from linnet.core.reasons import Reason
-from linnet.delivery.keeping import sign_kept, sign_shown
 from linnet.delivery.messages import AskNumber, ChainPlace, Contradiction, Kept, Receipt, Shown
+from linnet.delivery.storage_statements import sign_kept, sign_shown
 from linnet.identity.keys import SigningKey
 from linnet.peer.interface import Connect, Effect, Input, NodeMachine
 from linnet.store.memory import MemoryStore

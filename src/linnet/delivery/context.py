@@ -18,7 +18,7 @@ from linnet.core.reasons import Reason
 from linnet.core.stores import Cells, Store
 from linnet.delivery.config import DeliveryConfig
 from linnet.delivery.forks import Forks
-from linnet.delivery.keeping import Contradictions
+from linnet.delivery.storage_statements import Contradictions
 from linnet.event.event import Unverified, Verified
 from linnet.event.signing import Verifier
 from linnet.event.times import doubt_unit

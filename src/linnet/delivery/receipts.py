@@ -17,8 +17,8 @@ from linnet.core.errors import RemoteError
 from linnet.core.ids import PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.delivery.chain import ChainKey
-from linnet.delivery.keeping import check_kept
 from linnet.delivery.messages import ChainPlace, Kept, Receipt
+from linnet.delivery.storage_statements import check_kept
 from linnet.event.times import is_ahead
 from linnet.identity.keys import SigningKey, verify
 

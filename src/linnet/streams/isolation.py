@@ -1,8 +1,8 @@
 """Isolation: tells the readers of a stream that this node may be cut off from it.
 
-Others say how far the chains go, and nobody hands over the events. Each of them alone may be wrong or lie, so
-what is missing is no fact yet. But who only claims something costs its reader nothing, and who withholds
-something is caught only by what others say. So after a while the readers are told who says what, as a claim.
+Others say how far the chains go, and nobody hands over the events. Any of them may be wrong or lie, so it is
+no fact that something is missing. But without such claims nobody would ever notice that events are withheld.
+So after a while the readers are told how many peers claim how many events.
 """
 
 from __future__ import annotations

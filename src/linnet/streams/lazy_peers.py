@@ -152,6 +152,8 @@ class LazyPeers:
         """When the last unit came."""
         self._pause = 0.0
         """The usual seconds between two units."""
+        self._is_short = False
+        """Whether the last member could not be drawn, as there are too many links."""
         self._looks = 0
         self._ask_at = 0
         """The look at which the tracker may be asked for members again."""
@@ -295,11 +297,21 @@ class LazyPeers:
                 continue
             is_linked = peer in self._context.links
             if not self._links.take(peer, is_linked, now):
+                self._note_short(peer)
                 return
+            self._is_short = False
             self._drawn[peer] = _Lazy(now)
             self._out.hold(peer, contact.hints, self._purpose)
             if is_linked:
                 self.handle_link_up(peer)
+
+    def _note_short(self, peer: PeerId) -> None:
+        """Record once that this node has, or has just opened, as many links to lazy peers as it may."""
+        if not self._is_short:
+            self._is_short = True
+            note = "no lazy peer: this node has or has just opened enough links to such"
+            reason = Reason.TOO_MANY_LINKS
+            self._out.record(Record(Kind.OVERLAY, self._topic, peer=peer, reason=reason, note=note))
 
     def _let_oldest_go(self) -> None:
         oldest = next((peer for peer, lazy in self._drawn.items() if lazy.helped_at is None), None)

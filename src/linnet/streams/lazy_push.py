@@ -155,8 +155,11 @@ class LazyPush:
         return self._met_at < said_at and now - said_at < LATELY
 
     def read_recent(self, message: Resend, resent: Resent, now: float) -> Resent:
-        """Add to an answer what the log lacks and the units that came last have."""
-        if resent.units or resent.reason is None:
+        """Add to an answer what the log lacks and the units that came last have.
+
+        Who keeps the stream has evicted or refused what its log lacks, and hands it to nobody.
+        """
+        if resent.units or resent.reason is None or self._stores():
             return resent
         found = self._recent.read_range(message.author, message.device, message.first, message.last)
         chain = self._ingest.chains.get(message.author + message.device)

@@ -21,9 +21,9 @@ from linnet.core.timers import TopicTimer
 from linnet.delivery.context import Context
 from linnet.delivery.event_archive import Archive, known_heads
 from linnet.delivery.flood import unit_bytes, unit_record
-from linnet.delivery.keeping import place_of
 from linnet.delivery.messages import Data, Kept, Watch
 from linnet.delivery.receipts import Confirmation, Ledger, ReceiverFate, is_of_storage, signer_of
+from linnet.delivery.storage_statements import place_of
 from linnet.event.event import Spot, Tail, Verified
 from linnet.event.signing import recall_unit, sign_unit
 from linnet.machine.outbox import Outbox, Promises

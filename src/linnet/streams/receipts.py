@@ -1,8 +1,8 @@
 """Sends the receipts of a stream: those of storage nodes, and of receivers that opted in.
 
 Storage nodes send receipts to publishers that watch, and pass on those of receivers. Their own are statements
-that can be checked later (`linnet.delivery.keeping`), except for publishers of older versions. Events that a
-node keeps for others are evicted when they are too old or take too much room.
+that can be checked later (`linnet.delivery.storage_statements`), except for publishers of older versions.
+Events that a node keeps for others are evicted when they are too old or take too much room.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from linnet.core.timers import TopicTimer
 from linnet.delivery.chain import Chain, ChainKey
 from linnet.delivery.context import Context
 from linnet.delivery.event_archive import EVICT_UNITS, Archive, known_heads
-from linnet.delivery.keeping import sign_kept, sign_shown, store_number
 from linnet.delivery.messages import AskKept, AskNumber, ChainPlace, Kept, Receipt, Shown
 from linnet.delivery.receipts import Confirmation, Ledger, sign_receipt, signer_of
+from linnet.delivery.storage_statements import sign_kept, sign_shown, store_number
 from linnet.event.event import Verified
 from linnet.event.signing import recall_unit
 from linnet.machine.outbox import Outbox

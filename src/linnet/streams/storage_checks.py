@@ -19,14 +19,14 @@ from linnet.core.reasons import Reason
 from linnet.core.timers import TopicTimer
 from linnet.delivery.context import Context
 from linnet.delivery.flood import Flood
-from linnet.delivery.keeping import (
+from linnet.delivery.messages import AskNumber, ChainPlace, Contradiction, Kept, Shown
+from linnet.delivery.storage_statements import (
     EXCUSES,
     check_contradiction,
     check_shown,
     contradicting_chain,
     place_of,
 )
-from linnet.delivery.messages import AskNumber, ChainPlace, Contradiction, Kept, Shown
 from linnet.machine.outbox import Outbox
 from linnet.streams.commands import StorageCheck, StorageChecked, StorageOutcome
 from linnet.streams.publisher import Publisher

@@ -18,7 +18,6 @@ from linnet.delivery.event_archive import Archive
 from linnet.delivery.flood import Flood, Suppression, unit_bytes, unit_record
 from linnet.delivery.gap_repair import GapRepair
 from linnet.delivery.items import Missed
-from linnet.delivery.keeping import check_kept
 from linnet.delivery.messages import (
     ChainPlace,
     Contradiction,
@@ -30,6 +29,7 @@ from linnet.delivery.messages import (
     Shown,
 )
 from linnet.delivery.receipts import Confirmation, signer_of
+from linnet.delivery.storage_statements import check_kept
 from linnet.delivery.subscriptions import has_cursor
 from linnet.event.event import Unverified, Verified
 from linnet.identity.cards import Card, Revocation

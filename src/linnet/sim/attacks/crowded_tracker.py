@@ -58,10 +58,7 @@ class CrowdedTracker(StreamNodes):
     ) -> None:
         super().__init__(scenario.seed, trace, told=told)
         self.scenario = scenario
-        tracker = self.identity("tracker")
-        self._trackers = (self.contact(tracker),)
-        self.add(tracker, SendingNode(self._machine(tracker, is_tracker=True)), "tracker")
-        self.start(tracker, 0.0)
+        self.begin_tracker(lambda each: self._machine(each, is_tracker=True))
         for number in range(scenario.attackers if is_attacked else 0):
             attacker = self.identity(f"attacker {number}")
             self.add_hostile(attacker, SendingNode(self._machine(attacker)), scenario.networks)
@@ -77,7 +74,7 @@ class CrowdedTracker(StreamNodes):
     def _machine(self, identity: Identity, *, is_tracker: bool = False) -> Peer:
         config = PeerConfig(
             listens=HINTS,
-            trackers=self._trackers,
+            trackers=self.trackers,
             is_tracker=is_tracker,
             tracker=TrackerConfig(max_topics=self.scenario.room),
         )

@@ -158,10 +158,7 @@ class MisledReaders(StreamNodes):
     ) -> None:
         super().__init__(scenario.seed, trace, told=told)
         self.scenario = scenario
-        tracker = self.identity("tracker")
-        self._trackers = (self.contact(tracker),)
-        self.add(tracker, SendingNode(self._machine(tracker, is_tracker=True)), "tracker")
-        self.start(tracker, 0.0)
+        self.begin_tracker(lambda each: self._machine(each, is_tracker=True))
         honest = [self.identity(f"node {number}") for number in range(scenario.honest)]
         for number, each in enumerate(honest):
             self.add_honest(each, SendingNode(self._machine(each)))
@@ -172,7 +169,7 @@ class MisledReaders(StreamNodes):
             self.join(attacker, 3.0)
 
     def _machine(self, identity: Identity, *, is_tracker: bool = False) -> Peer:
-        config = PeerConfig(listens=HINTS, trackers=self._trackers, is_tracker=is_tracker)
+        config = PeerConfig(listens=HINTS, trackers=self.trackers, is_tracker=is_tracker)
         return self.machine(identity, config)
 
     def _attacker(self, identity: Identity) -> SendingNode:

@@ -79,12 +79,9 @@ class StoredStream(StreamNodes):
     ) -> None:
         super().__init__(scenario.seed, trace, told=told)
         self.scenario = scenario
-        tracker = self.identity("tracker")
-        self._trackers = (self.contact(tracker),)
         keepers = [self.identity(f"keeper {number}") for number in range(scenario.honest_storage)]
         self._named = tuple(map(self.contact, keepers)) if scenario.named else ()
-        self.add(tracker, SendingNode(self._machine(tracker, is_tracker=True)), "tracker")
-        self.start(tracker, 0.0)
+        self.begin_tracker(lambda each: self._machine(each, is_tracker=True))
         for each in keepers:
             self.add(each, SendingNode(self._machine(each, is_storage=True)), each.card.label)
             self.start(each, 1.0)
@@ -109,7 +106,7 @@ class StoredStream(StreamNodes):
     def _machine(self, identity: Identity, *, is_tracker: bool = False, is_storage: bool = False) -> Peer:
         config = PeerConfig(
             listens=HINTS,
-            trackers=self._trackers,
+            trackers=self.trackers,
             is_tracker=is_tracker,
             storage=(StorageRule(STREAM),) if is_storage else (),
             streams={STREAM: StreamOptions(storage=self._named)},

@@ -104,16 +104,16 @@ class MisledStream(StreamNodes):
     ) -> None:
         super().__init__(scenario.seed, trace, told=told)
         self.scenario = scenario
-        tracker, self._keeper = self.identity("tracker"), self.identity("keeper")
-        self._trackers = (self.contact(tracker),)
+        self._keeper = self.identity("keeper")
         honest = [self.identity(f"node {number}") for number in range(scenario.honest)]
         isolates = is_attacked and scenario.favour is Favour.ISOLATE
         accomplices = [self.identity(f"attacker {number}") for number in range(scenario.accomplices)]
         accomplices = accomplices if isolates else []
-        machine = self._machine(tracker, is_tracker=True)
         plan = self._plan(honest, accomplices) if is_attacked else {}
-        self.add(tracker, HostileTracker(machine, plan) if is_attacked else SendingNode(machine), "tracker")
-        self.start(tracker, 0.0)
+        tracker = self.begin_tracker(
+            lambda each: self._machine(each, is_tracker=True),
+            (lambda machine: HostileTracker(machine, plan)) if is_attacked else SendingNode,
+        )
         if is_attacked:
             self.hostile.append(tracker)
         if scenario.storage:
@@ -130,7 +130,7 @@ class MisledStream(StreamNodes):
         storage = (self.contact(self._keeper),) if self.scenario.storage else ()
         config = PeerConfig(
             listens=HINTS,
-            trackers=self._trackers,
+            trackers=self.trackers,
             is_tracker=is_tracker,
             storage=(StorageRule(STREAM),) if is_storage else (),
             streams={STREAM: StreamOptions(storage=storage)},

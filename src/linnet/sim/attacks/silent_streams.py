@@ -116,10 +116,7 @@ class AttackedStream(StreamNodes):
     ) -> None:
         super().__init__(scenario.seed, trace, latency=scenario.latency, told=told, blames=blames)
         self.scenario = scenario
-        tracker = self.identity("tracker")
-        self._trackers = (self.contact(tracker),)
-        self.add(tracker, SendingNode(self._machine(tracker, is_tracker=True)), "tracker")
-        self.start(tracker, 0.0)
+        self.begin_tracker(lambda each: self._machine(each, is_tracker=True))
         attackers = scenario.attackers if is_attacked else 0
         honest = [self.identity(f"node {number}") for number in range(scenario.honest)]
         hostile = [self.identity(f"attacker {number}") for number in range(attackers)]
@@ -174,7 +171,7 @@ class AttackedStream(StreamNodes):
     def _machine(self, identity: Identity, *, is_tracker: bool = False) -> Peer:
         config = PeerConfig(
             listens=HINTS,
-            trackers=self._trackers,
+            trackers=self.trackers,
             is_tracker=is_tracker,
             streams={STREAM: StreamOptions(self.scenario.degree)},
         )

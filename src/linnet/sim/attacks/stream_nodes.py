@@ -15,7 +15,7 @@ from linnet.core.reasons import Reason
 from linnet.delivery.items import Forked
 from linnet.event.event import Event
 from linnet.peer.config import Identity, PeerConfig
-from linnet.peer.interface import Handed, Start
+from linnet.peer.interface import Handed, NodeMachine, Start
 from linnet.peer.peer import Peer
 from linnet.sim.attacks.conduct import SendingNode
 from linnet.sim.attacks.figures import AttackFigures
@@ -139,6 +139,7 @@ class StreamNodes:
         self.honest: list[Identity] = []
         """The honest nodes of the stream, without its trackers."""
         self.hostile: list[Identity] = []
+        self.trackers: tuple[Contact, ...] = ()
 
     def identity(self, name: str) -> Identity:
         """Return the person and device of this name."""
@@ -165,6 +166,18 @@ class StreamNodes:
             store=self._stores[identity.peer],
             prefix=prefix,
         )
+
+    def begin_tracker(
+        self,
+        make: Callable[[Identity], Peer],
+        send: Callable[[NodeMachine], SendingNode] = SendingNode,
+    ) -> Identity:
+        """Add and start the only tracker; `make` makes its machine, and `send` decides what that sends."""
+        tracker = self.identity("tracker")
+        self.trackers = (self.contact(tracker),)
+        self.add(tracker, send(make(tracker)), "tracker")
+        self.start(tracker, 0.0)
+        return tracker
 
     def add_honest(self, identity: Identity, node: SendingNode) -> None:
         """Add an honest node of the stream."""

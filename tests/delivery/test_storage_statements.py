@@ -9,8 +9,9 @@ from linnet.core.errors import RemoteError
 from linnet.core.ids import AuthorId, DeviceId, EventId, PeerId, TopicId
 from linnet.core.reasons import Reason
 from linnet.core.spaces import STORE_NUMBER
-from linnet.delivery import keeping
-from linnet.delivery.keeping import (
+from linnet.delivery import storage_statements
+from linnet.delivery.messages import ChainPlace, Contradiction, Kept, Shown
+from linnet.delivery.storage_statements import (
     MOST_SHOWN,
     Contradictions,
     check_contradiction,
@@ -21,7 +22,6 @@ from linnet.delivery.keeping import (
     sign_shown,
     store_number,
 )
-from linnet.delivery.messages import ChainPlace, Contradiction, Kept, Shown
 from linnet.identity.keys import SigningKey
 from linnet.store.memory import MemoryStore
 
@@ -163,7 +163,7 @@ def test_a_statement_has_an_id_for_each_chain() -> None:
 
 
 def test_proofs_outlive_a_restart_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "MAX_PROOFS", 2)
+    monkeypatch.setattr(storage_statements, "MAX_PROOFS", 2)
     store = MemoryStore()
     proofs = Contradictions(store.cells)
     keys = [SigningKey(bytes([number]) * 32) for number in range(3)]
